@@ -1,0 +1,317 @@
+//! One run's shared limits, cancellation and bookkeeping.
+
+use std::{
+    any::Any,
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::{LoopStep, StopReason, Usage};
+
+/// What a run may spend, everything that it reaches included; none is no limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Model calls; 100 by default. Exact.
+    pub model_calls: Option<u32>,
+    /// Tool calls. Exact.
+    pub tool_calls: Option<u32>,
+    /// Input and output tokens together, looked at before each model call: the call that crosses the line is the last.
+    pub tokens: Option<u64>,
+    /// Time since the context was made; it interrupts a pending model call, tool or evaluator.
+    pub wall: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { model_calls: Some(100), tool_calls: None, tokens: None, wall: None }
+    }
+}
+
+/// What a run has spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Model calls that were allowed.
+    pub model_calls: u32,
+    /// Tool calls that were allowed.
+    pub tool_calls: u32,
+    /// Input and output tokens together.
+    pub tokens: u64,
+    /// Time since the context was made.
+    pub wall: Duration,
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub enum Format {
+    /// Free text.
+    #[default]
+    Text,
+    /// JSON that a schema describes.
+    JsonSchema {
+        /// The schema's name, as services ask for one.
+        name: String,
+        /// The JSON Schema (draft 2020-12).
+        schema: Value,
+    },
+}
+
+impl Format {
+    /// The JSON Schema of a type.
+    pub fn of<T: JsonSchema>() -> Self {
+        Self::JsonSchema { name: T::schema_name().into_owned(), schema: schemars::schema_for!(T).to_value() }
+    }
+}
+
+/// One run: its id, its limits and what it spent, shared by every agent that it reaches. A clone is cheap.
+///
+/// ```
+/// use agent_core::{Limits, RunContext, StopReason};
+///
+/// let cx = RunContext::new(Limits { model_calls: Some(1), ..Limits::default() });
+/// assert_eq!(cx.take_model_call(), Ok(()));
+/// assert_eq!(cx.take_model_call(), Err(StopReason::BudgetExhausted));
+/// ```
+#[derive(Clone)]
+pub struct RunContext {
+    run: Arc<Run>,
+    path: Arc<[LoopStep]>,
+    format: Option<Arc<Format>>,
+    branch: Option<Arc<Ledger>>,
+}
+
+struct Run {
+    id: Uuid,
+    limits: Limits,
+    cancel: CancellationToken,
+    start: Instant,
+    model_calls: AtomicU32,
+    tool_calls: AtomicU32,
+    tokens: AtomicU64,
+    ledger: Arc<Ledger>,
+    scratch: Mutex<HashMap<Uuid, Arc<dyn Any + Send + Sync>>>,
+}
+
+/// Bills that no event reports yet. A branch has its own, so that parallel loops do not take each other's;
+/// what nobody took goes to the enclosing ledger.
+#[derive(Default)]
+struct Ledger {
+    owed: Mutex<Option<Usage>>,
+    parent: Option<Arc<Ledger>>,
+}
+
+impl Ledger {
+    fn owe(&self, usage: Usage) {
+        *lock(&self.owed).get_or_insert_default() += usage;
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        if let (Some(parent), Some(owed)) = (&self.parent, lock(&self.owed).take()) {
+            parent.owe(owed);
+        }
+    }
+}
+
+impl RunContext {
+    /// A run that starts now, with these limits.
+    pub fn new(limits: Limits) -> Self {
+        let run = Run {
+            id: Uuid::now_v7(),
+            limits,
+            cancel: CancellationToken::new(),
+            start: Instant::now(),
+            model_calls: AtomicU32::new(0),
+            tool_calls: AtomicU32::new(0),
+            tokens: AtomicU64::new(0),
+            ledger: Arc::default(),
+            scratch: Mutex::default(),
+        };
+        Self { run: Arc::new(run), path: Arc::from([]), format: None, branch: None }
+    }
+
+    /// The run's id (UUID version 7); every event of the run carries it.
+    pub fn id(&self) -> Uuid {
+        self.run.id
+    }
+
+    /// The token that cancels the whole run.
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.run.cancel
+    }
+
+    /// What the run may spend.
+    pub fn limits(&self) -> &Limits {
+        &self.run.limits
+    }
+
+    /// The iterations of loops that this part of the run is in, outermost first.
+    pub fn path(&self) -> &Arc<[LoopStep]> {
+        &self.path
+    }
+
+    /// The same run, inside one more iteration of a loop.
+    pub fn enter(&self, step: LoopStep) -> Self {
+        let path = self.path.iter().cloned().chain([step]).collect();
+        Self { path, ..self.clone() }
+    }
+
+    /// What the run has spent so far.
+    pub fn spent(&self) -> Spent {
+        Spent {
+            model_calls: self.run.model_calls.load(Relaxed),
+            tool_calls: self.run.tool_calls.load(Relaxed),
+            tokens: self.run.tokens.load(Relaxed),
+            wall: self.run.start.elapsed(),
+        }
+    }
+
+    /// The same run, whose answers are to have this form.
+    pub fn with_format(&self, format: Format) -> Self {
+        Self { format: Some(Arc::new(format)), ..self.clone() }
+    }
+
+    /// The form that the caller of the run wants answers to have; an agent prefers it to its own.
+    pub fn format(&self) -> Option<&Format> {
+        self.format.as_deref()
+    }
+
+    /// The same run, in an agent that has a session and an answer of its own.
+    pub(crate) fn for_tool(&self) -> Self {
+        Self { format: None, ..self.clone() }
+    }
+
+    /// The same run, in a branch beside others that share the session.
+    pub fn in_branch(&self) -> Self {
+        let ledger = Ledger { owed: Mutex::default(), parent: Some(self.ledger().clone()) };
+        Self { branch: Some(Arc::new(ledger)), ..self.clone() }
+    }
+
+    /// Whether this is a branch beside others that share the session.
+    pub fn is_branch(&self) -> bool {
+        self.branch.is_some()
+    }
+
+    /// Whether the run may go on.
+    ///
+    /// # Errors
+    /// [`StopReason::Cancelled`] if it is cancelled, [`StopReason::BudgetExhausted`] if its tokens or its time are
+    /// used up.
+    pub fn check(&self) -> Result<(), StopReason> {
+        if self.run.cancel.is_cancelled() {
+            return Err(StopReason::Cancelled);
+        }
+        let out_of_tokens = self.run.limits.tokens.is_some_and(|max| self.run.tokens.load(Relaxed) >= max);
+        let out_of_time = self.run.limits.wall.is_some_and(|max| self.run.start.elapsed() >= max);
+        if out_of_tokens || out_of_time { Err(StopReason::BudgetExhausted) } else { Ok(()) }
+    }
+
+    /// Takes one model call, or says why there is none. To be asked before each call, with [`spend`](Self::spend)
+    /// (or [`bill`](Self::bill)) after it.
+    ///
+    /// # Errors
+    /// What [`check`](Self::check) says, or [`StopReason::BudgetExhausted`] if all calls are taken.
+    pub fn take_model_call(&self) -> Result<(), StopReason> {
+        self.check()?;
+        take(&self.run.model_calls, self.run.limits.model_calls)
+    }
+
+    /// Takes one tool call, or says why there is none.
+    ///
+    /// # Errors
+    /// [`StopReason::BudgetExhausted`] if all calls are taken.
+    pub fn take_tool_call(&self) -> Result<(), StopReason> {
+        take(&self.run.tool_calls, self.run.limits.tool_calls)
+    }
+
+    /// Counts tokens that an event reports.
+    pub fn spend(&self, usage: Usage) {
+        // `fetch_update` saturates where `fetch_add` would wrap round to a fresh budget.
+        let add = |tokens: u64| Some(tokens.saturating_add(usage.total()));
+        let _ = self.run.tokens.fetch_update(Relaxed, Relaxed, add);
+    }
+
+    /// Counts tokens that no event reports yet, such as a judge's; the enclosing loop's next event does.
+    pub fn bill(&self, usage: Usage) {
+        self.spend(usage);
+        self.ledger().owe(usage);
+    }
+
+    /// Takes what was [billed](Self::bill) and not taken yet, to report it.
+    pub fn take_bill(&self) -> Option<Usage> {
+        lock(&self.ledger().owed).take()
+    }
+
+    /// Ends when the run is cancelled or out of time; for `select!`. With a [`Limits::wall`] it needs a tokio
+    /// runtime with time enabled.
+    pub async fn interrupted(&self) -> StopReason {
+        let Some(wall) = self.run.limits.wall else {
+            self.run.cancel.cancelled().await;
+            return StopReason::Cancelled;
+        };
+        let end = self.run.start.checked_add(wall);
+        let out_of_time = async {
+            match end {
+                Some(end) => tokio::time::sleep_until(end).await,
+                None => std::future::pending().await, // further away than the clock can tell
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.run.cancel.cancelled() => StopReason::Cancelled,
+            () = out_of_time => StopReason::BudgetExhausted,
+        }
+    }
+
+    /// A value that lives as long as the run, one for each key and made at its first use: for hooks and tools that
+    /// count within a run. A key belongs to one type; another type gets a value of its own that is not kept.
+    pub fn scratch<T: Default + Send + Sync + 'static>(&self, key: Uuid) -> Arc<T> {
+        let value = lock(&self.run.scratch).entry(key).or_insert_with(|| Arc::new(T::default())).clone();
+        value.downcast().unwrap_or_default()
+    }
+
+    fn ledger(&self) -> &Arc<Ledger> {
+        self.branch.as_ref().unwrap_or(&self.run.ledger)
+    }
+}
+
+impl Default for RunContext {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+impl fmt::Debug for RunContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunContext")
+            .field("id", &self.run.id)
+            .field("path", &self.path)
+            .field("limits", &self.run.limits)
+            .field("spent", &self.spent())
+            .field("cancelled", &self.run.cancel.is_cancelled())
+            .finish_non_exhaustive()
+    }
+}
+
+fn take(count: &AtomicU32, max: Option<u32>) -> Result<(), StopReason> {
+    let max = max.unwrap_or(u32::MAX);
+    let next = |taken| (taken < max).then(|| taken + 1);
+    count.fetch_update(Relaxed, Relaxed, next).map(drop).map_err(|_| StopReason::BudgetExhausted)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind these locks is whole between any two statements, so a panic elsewhere has not spoiled it.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,348 @@
+//! An async body as a pull stream, without a channel between them.
+
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use futures::{Stream, StreamExt};
+use pin_project_lite::pin_project;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::{
+    AgentResponse, ChatMessage, Delta, Error, ErrorKind, Event, Result, RunContext, Session, StateChange, StopReason,
+    Update, Updates, Usage, response::Fold, session::to_json,
+};
+
+/// Makes a run of an async body: whatever the body sends to its [`Emitter`] are the updates, what it returns is the
+/// end.
+///
+/// The body moves only when the stream is polled, and stands still at each send until that update was taken and the
+/// next one is asked for.
+pub fn updates<'a, Fut>(author: impl Into<Arc<str>>, cx: &RunContext, body: impl FnOnce(Emitter) -> Fut) -> Updates<'a>
+where
+    Fut: Future<Output = Result<StopReason>> + Send + 'a,
+{
+    let shared = Arc::new(Shared { author: author.into(), cx: cx.clone(), slot: Mutex::default() });
+    let body = body(Emitter { shared: shared.clone() });
+    Box::pin(Run { shared, body: Some(body), end: None })
+}
+
+/// Where an agent's body puts its updates. Clones are the same emitter.
+#[derive(Clone)]
+pub struct Emitter {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    author: Arc<str>,
+    cx: RunContext,
+    slot: Mutex<Slot>,
+}
+
+/// The one update between a body and whoever pulls.
+#[derive(Default)]
+struct Slot {
+    update: Option<Update>,
+    /// How many updates were put here.
+    placed: u64,
+    /// How many of them were taken with the next one asked for.
+    released: u64,
+    /// Sends that wait.
+    senders: Vec<Waker>,
+    /// Whoever pulls, while it waits.
+    puller: Option<Waker>,
+    closed: bool,
+}
+
+impl Shared {
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    fn place(&mut self, update: Update) -> u64 {
+        self.update = Some(update);
+        self.placed += 1;
+        if let Some(puller) = self.puller.take() {
+            puller.wake(); // sent from outside the body's own poll
+        }
+        self.placed
+    }
+
+    fn wait(&mut self, waker: &Waker) {
+        if !self.senders.iter().any(|known| known.will_wake(waker)) {
+            self.senders.push(waker.clone());
+        }
+    }
+
+    /// The next update is asked for: the last one, if taken, is done with. A sender with the polling task's own waker
+    /// is about to be polled anyway.
+    fn release(&mut self, polling: Option<&Waker>) {
+        if self.update.is_none() && self.released < self.placed {
+            self.released = self.placed;
+            self.senders.retain(|sender| {
+                let here = polling.is_some_and(|waker| sender.will_wake(waker));
+                if !here {
+                    sender.wake_by_ref();
+                }
+                here
+            });
+        }
+    }
+}
+
+impl Emitter {
+    /// The run's context.
+    pub fn cx(&self) -> &RunContext {
+        &self.shared.cx
+    }
+
+    /// Shows a piece.
+    pub async fn delta(&self, delta: Delta) {
+        self.send(|| Update::Delta(delta)).await;
+    }
+
+    /// Commits a step: stamps it with the emitter's name, the run and the path, applies it and yields it, in one step.
+    pub async fn record(&self, session: &mut Session, draft: Draft) {
+        self.send(move || {
+            let event = self.stamp(draft);
+            session.apply(&event);
+            Update::Event(event)
+        })
+        .await;
+    }
+
+    /// Commits an event that was stamped elsewhere.
+    pub async fn commit(&self, session: &mut Session, event: Event) {
+        self.send(move || {
+            session.apply(&event);
+            Update::Event(event)
+        })
+        .await;
+    }
+
+    /// Yields all updates of an inner run but its end, and returns what they come to. The inner run has applied its
+    /// events itself.
+    ///
+    /// # Errors
+    /// The inner run's, and [`ErrorKind::Contract`] if it has no end or goes on after it.
+    pub async fn forward(&self, inner: Updates<'_>) -> Result<AgentResponse> {
+        let mut fold = Fold::default();
+        self.relay(inner, |event| fold.add(event.clone())).await.map(|stop| fold.end(stop))
+    }
+
+    /// As [`forward`](Self::forward), without keeping the events.
+    pub(crate) async fn relay(&self, mut inner: Updates<'_>, mut see: impl FnMut(&Event)) -> Result<StopReason> {
+        while let Some(update) = inner.next().await {
+            match update? {
+                Update::Done(stop) => return ended(inner, stop).await,
+                Update::Event(event) => {
+                    see(&event);
+                    self.send(|| Update::Event(event)).await;
+                }
+                delta @ Update::Delta(_) => self.send(|| delta).await,
+            }
+        }
+        Err(no_end())
+    }
+
+    fn stamp(&self, draft: Draft) -> Event {
+        let Shared { author, cx, .. } = &*self.shared;
+        let Draft { rewind, mut messages, state, usage, escalate } = draft;
+        for message in &mut messages {
+            message.author.get_or_insert_with(|| author.clone());
+        }
+        Event {
+            id: Uuid::now_v7(),
+            run: cx.id(),
+            author: author.clone(),
+            path: cx.path().clone(),
+            rewind,
+            messages,
+            state,
+            usage,
+            escalate,
+        }
+    }
+
+    /// Puts an update into the slot once it is free, and returns once the next one is asked for. `make` runs at the
+    /// moment of placing, so that ids rise in the order of the stream and an unplaced event is never applied.
+    pub(crate) async fn send(&self, make: impl FnOnce() -> Update) {
+        let (mut make, mut ticket) = (Some(make), None);
+        poll_fn(move |cx| {
+            let mut slot = self.shared.slot();
+            match ticket {
+                None if slot.update.is_none() && slot.released == slot.placed => {
+                    if let Some(make) = make.take() {
+                        let update = make();
+                        if slot.closed {
+                            return Poll::Ready(());
+                        }
+                        ticket = Some(slot.place(update));
+                    }
+                }
+                Some(ticket) if slot.released >= ticket || slot.closed => return Poll::Ready(()),
+                None | Some(_) => (),
+            }
+            slot.wait(cx.waker());
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl fmt::Debug for Emitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Emitter").field("author", &self.shared.author).field("cx", &self.shared.cx).finish()
+    }
+}
+
+/// Checks that nothing follows a run's end.
+pub(crate) async fn ended(mut rest: Updates<'_>, stop: StopReason) -> Result<StopReason> {
+    match rest.next().await {
+        None => Ok(stop),
+        Some(_) => Err(Error::new(ErrorKind::Contract, format!("a run went on after it had ended ({stop})"))),
+    }
+}
+
+pub(crate) fn no_end() -> Error {
+    Error::new(ErrorKind::Contract, "a run stopped without saying how it ended")
+}
+
+pin_project! {
+    /// A body and the slot that it fills.
+    struct Run<Fut> {
+        shared: Arc<Shared>,
+        #[pin]
+        body: Option<Fut>,
+        end: Option<Result<StopReason>>,
+    }
+
+    impl<Fut> PinnedDrop for Run<Fut> {
+        fn drop(this: Pin<&mut Self>) {
+            this.shared.close();
+        }
+    }
+}
+
+impl Shared {
+    /// Nobody pulls any more: a send elsewhere must not wait for ever.
+    fn close(&self) {
+        let mut slot = self.slot();
+        slot.closed = true;
+        slot.senders.drain(..).for_each(Waker::wake);
+    }
+}
+
+impl<Fut: Future<Output = Result<StopReason>>> Stream for Run<Fut> {
+    type Item = Result<Update>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut this = self.project();
+        {
+            let mut slot = this.shared.slot();
+            slot.puller = None;
+            slot.release(Some(cx.waker()));
+        }
+        if let Some(body) = this.body.as_mut().as_pin_mut()
+            && let Poll::Ready(end) = body.poll(cx)
+        {
+            this.body.set(None);
+            *this.end = Some(end);
+        }
+        let mut slot = this.shared.slot();
+        if let Some(update) = slot.update.take() {
+            return Poll::Ready(Some(Ok(update)));
+        }
+        if this.body.is_some() {
+            slot.puller = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        drop(slot);
+        this.shared.close();
+        Poll::Ready(this.end.take().map(|end| end.map(Update::Done)))
+    }
+}
+
+/// A step that is about to be recorded: an [`Event`] without its stamps.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Draft {
+    rewind: Option<usize>,
+    messages: Vec<ChatMessage>,
+    state: Vec<StateChange>,
+    usage: Option<Usage>,
+    escalate: bool,
+}
+
+impl Draft {
+    /// A step that says one message.
+    pub fn message(message: impl Into<ChatMessage>) -> Self {
+        Self { messages: vec![message.into()], ..Self::default() }
+    }
+
+    /// A step that sets one state key.
+    ///
+    /// # Panics
+    /// As [`Session::with_state`].
+    pub fn state(key: impl Into<Arc<str>>, value: impl Serialize) -> Self {
+        Self::default().set(key, value)
+    }
+
+    /// Says one more message.
+    pub fn say(mut self, message: impl Into<ChatMessage>) -> Self {
+        self.messages.push(message.into());
+        self
+    }
+
+    /// Sets a state key.
+    ///
+    /// # Panics
+    /// As [`Session::with_state`].
+    pub fn set(self, key: impl Into<Arc<str>>, value: impl Serialize) -> Self {
+        self.change(StateChange::Set { key: key.into(), value: to_json(value) })
+    }
+
+    /// Appends to a state key's list.
+    ///
+    /// # Panics
+    /// As [`Session::with_state`].
+    pub fn append(self, key: impl Into<Arc<str>>, value: impl Serialize) -> Self {
+        self.change(StateChange::Append { key: key.into(), value: to_json(value) })
+    }
+
+    /// Removes a state key.
+    pub fn remove(self, key: impl Into<Arc<str>>) -> Self {
+        self.change(StateChange::Remove { key: key.into() })
+    }
+
+    /// One more change of the state.
+    pub fn change(mut self, change: StateChange) -> Self {
+        self.state.push(change);
+        self
+    }
+
+    /// Reports tokens; several reports add up.
+    pub fn usage(mut self, usage: Usage) -> Self {
+        *self.usage.get_or_insert_default() += usage;
+        self
+    }
+
+    /// Notes that the step asks the enclosing loop to end. The run must also end
+    /// [`Escalated`](StopReason::Escalated).
+    pub fn escalate(mut self) -> Self {
+        self.escalate = true;
+        self
+    }
+
+    /// Keeps only that many messages, from the first on, before anything is said.
+    pub fn rewind(mut self, keep: usize) -> Self {
+        self.rewind = Some(keep);
+        self
+    }
+}

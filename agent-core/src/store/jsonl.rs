@@ -1,0 +1,7 @@
+//! Placeholder.
+use std::path::PathBuf;
+/// Placeholder.
+#[derive(Debug)]
+pub struct JsonlStore {
+    _dir: PathBuf,
+}
