@@ -11,6 +11,8 @@ mod message;
 mod response;
 mod session;
 mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod tool;
 mod typed;
 mod update;
