@@ -116,7 +116,8 @@ async fn a_big_event_comes_back(store: &impl SessionStore) {
 async fn ids_stay_apart(store: &impl SessionStore) {
     let ids = odd_ids();
     for id in &ids {
-        append(store, id, 0, &[said(id)]).await;
+        let rule = format!("id {id:?} is a session of its own, so its first append");
+        ok(store.append(id, 0, &[said(id)]).await, &rule);
     }
     for id in &ids {
         let stored = load(store, id).await;

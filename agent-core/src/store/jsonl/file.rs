@@ -108,7 +108,7 @@ impl<'a> LogFile<'a> {
             return Ok(false);
         }
         let mut found = Vec::with_capacity(MARK);
-        let mark = self.lines(place.last)?.take(place.mark.len() as u64).read_to_end(&mut found);
+        let mark = self.bytes(place.last, place.mark.len() as u64)?.read_to_end(&mut found);
         mark.map_err(|error| failed("read", self.path, error))?;
         Ok(found == place.mark)
     }
@@ -172,11 +172,16 @@ impl<'a> LogFile<'a> {
         removed.map_err(|error| failed("delete", self.path, error))
     }
 
-    /// The bytes from `offset` on.
-    fn lines(&self, offset: u64) -> Result<impl BufRead> {
+    /// At most `count` bytes from `offset` on.
+    fn bytes(&self, offset: u64, count: u64) -> Result<impl Read> {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(offset)).map_err(|error| failed("read", self.path, error))?;
-        Ok(BufReader::new(file.take(self.len.saturating_sub(offset))))
+        Ok(file.take(count))
+    }
+
+    /// What is from `offset` on.
+    fn lines(&self, offset: u64) -> Result<impl BufRead> {
+        self.bytes(offset, self.len.saturating_sub(offset)).map(BufReader::new)
     }
 
     /// The next line with its line break; without one if it is torn, empty at the end.
