@@ -137,14 +137,14 @@ async fn the_suite_names_the_rule_that_a_store_breaks() {
         complaints.push(format!("{fault:?}: {complaint:.160}"));
     }
     insta::assert_snapshot!(complaints.join("\n"), @r#"
-    ChecksNoVersion: assertion `left == right` failed: append to "unknown" at the wrong version 1 is a Conflict, not: Ok(1)
-    ChecksTheVersionTooEarly: assertion `left == right` failed: append returns the number of stored events
-    StoresOneByOne: append 3 events to "a" at version 1 succeeds, not: Error { kind: Conflict, context: "append to session `a` at version 1: it is at 2; load it again" }
-    FoldsCase: id "a" is a session of its own, so its first append succeeds, not: Error { kind: Conflict, context: "append to session `a` at version 0: it is at 1; load it a
-    SkipsNothing: assertion `left == right` failed: events(id, 1) skips the first 1 of 5 events, batches or not
-    ListsInAnyOrder: assertion `left == right` failed: list gives every id once, in byte order
-    PagesFromTheLastId: assertion `left == right` failed: list_page("", Some(""), 1) is that part of the list
-    KeepsTheDeleted: assertion `left == right` failed: delete removes one id and no other
-    LosesUsage: assertion `left == right` failed: events gives what was appended, in order
+    ChecksNoVersion: append to "unknown" at the wrong version 1 is a Conflict, not Ok(1)
+    ChecksTheVersionTooEarly: of 8 concurrent appends at version 0 exactly one succeeds
+    StoresOneByOne: append 3 events to "a" at version 1 succeeds, not Error { kind: Conflict, context: "append to session `a` at version 1: it is at 2; load it again" }
+    FoldsCase: id "a" is a session of its own, so its first append succeeds, not Error { kind: Conflict, context: "append to session `a` at version 0: it is at 1; load it agai
+    SkipsNothing: events(id, 1) skips the first 1 of 5 events, batches or not; item 0 is another
+    ListsInAnyOrder: list gives every id once, in byte order; item 0 is another
+    PagesFromTheLastId: list_page("", Some(""), 1) is that part of the list; item 0 is another
+    KeepsTheDeleted: delete removes one id and no other; item 0 is another
+    LosesUsage: events gives what was appended, in order; item 6 is another
     "#);
 }

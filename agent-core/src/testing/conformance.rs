@@ -1,6 +1,6 @@
 //! What every session store must do.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -46,10 +46,10 @@ pub async fn store_conformance<S: SessionStore + 'static>(make: impl AsyncFn() -
 
 async fn unknown_ids_are_empty(store: &impl SessionStore) {
     let rule = "an id that was never appended to is an empty session of version 0, not listed";
-    assert_eq!(load(store, "unknown").await, Stored::default(), "{rule}");
-    assert_eq!(events(store, "unknown", 0).await, [], "{rule}");
-    assert_eq!(events(store, "unknown", 7).await, [], "{rule}");
-    assert_eq!(list(store).await, [""; 0], "{rule}");
+    same(&load(store, "unknown").await, &Stored::default(), rule);
+    same_list(&events(store, "unknown", 0).await, &[], rule);
+    same_list(&events(store, "unknown", 7).await, &[], rule);
+    same_list(&list(store).await, &[], rule);
 }
 
 async fn a_session_is_the_fold_of_its_events(store: &impl SessionStore) {
@@ -58,7 +58,7 @@ async fn a_session_is_the_fold_of_its_events(store: &impl SessionStore) {
     for batch in [&log[..1], &log[1..4], &log[4..6], &log[6..]] {
         version += batch.len() as u64;
         let appended = append(store, "a", version - batch.len() as u64, batch).await;
-        assert_eq!(appended, version, "append returns the number of stored events");
+        same(&appended, &version, "append returns the number of stored events");
         check_session(store, "a", &log[..usize::try_from(version).expect("a few events")]).await;
     }
 }
@@ -69,16 +69,17 @@ async fn events_skips_the_first(store: &impl SessionStore) {
     append(store, "a", 3, &log[3..]).await;
     for from in 0..5 {
         let rule = format!("events(id, {from}) skips the first {from} of 5 events, batches or not");
-        assert_eq!(events(store, "a", from as u64).await, log[from..], "{rule}");
+        same_list(&events(store, "a", from as u64).await, &log[from..], &rule);
     }
     for from in [5, 6, u64::from(u32::MAX) + 1, u64::MAX] {
-        assert_eq!(events(store, "a", from).await, [], "events(id, {from}) of 5 events is empty, not an error");
+        let rule = format!("events(id, {from}) of 5 events is empty, not an error");
+        same_list(&events(store, "a", from).await, &[], &rule);
     }
 }
 
 async fn a_conflict_changes_nothing(store: &impl SessionStore) {
     refuse(store, "unknown", 1, &[said("too early")]).await;
-    assert_eq!(list(store).await, [""; 0], "a refused append creates no session");
+    same_list(&list(store).await, &[], "a refused append creates no session");
     let log = [said("one"), said("two")];
     append(store, "a", 0, &log).await;
     for expected in [0, 1, 3, u64::MAX] {
@@ -86,15 +87,15 @@ async fn a_conflict_changes_nothing(store: &impl SessionStore) {
         check_session(store, "a", &log).await;
     }
     refuse(store, "a", 1, &[]).await;
-    assert_eq!(append(store, "a", 2, &[said("three")]).await, 3, "after a conflict the right version is accepted");
+    same(&append(store, "a", 2, &[said("three")]).await, &3, "after a conflict the right version is accepted");
 }
 
 async fn an_empty_append_changes_nothing(store: &impl SessionStore) {
-    assert_eq!(append(store, "a", 0, &[]).await, 0, "appending no events to an unknown id gives version 0");
-    assert_eq!(list(store).await, [""; 0], "appending no events creates no session");
+    same(&append(store, "a", 0, &[]).await, &0, "appending no events to an unknown id gives version 0");
+    same_list(&list(store).await, &[], "appending no events creates no session");
     let log = [said("one")];
     append(store, "a", 0, &log).await;
-    assert_eq!(append(store, "a", 1, &[]).await, 1, "appending no events leaves the version");
+    same(&append(store, "a", 1, &[]).await, &1, "appending no events leaves the version");
     check_session(store, "a", &log).await;
 }
 
@@ -122,15 +123,15 @@ async fn ids_stay_apart(store: &impl SessionStore) {
     for id in &ids {
         let stored = load(store, id).await;
         let texts: Vec<_> = stored.session.messages().iter().map(ChatMessage::text).collect();
-        assert_eq!((stored.version, texts), (1, vec![id.clone()]), "id {id:?} is a session of its own");
+        same(&(stored.version, texts), &(1, vec![id.clone()]), &format!("id {id:?} is a session of its own"));
     }
-    assert_eq!(list(store).await, ids, "list gives every id once, in byte order");
+    same_list(&list(store).await, &ids, "list gives every id once, in byte order");
     let (gone, kept): (Vec<_>, Vec<_>) = ids.iter().cloned().enumerate().partition(|(at, _)| at % 2 == 0);
     for (_, id) in gone {
-        assert_eq!(store.delete(&id).await.err().map(|error| error.to_string()), None, "delete {id:?}");
+        ok(store.delete(&id).await, &format!("delete {id:?}"));
     }
     let kept: Vec<_> = kept.into_iter().map(|(_, id)| id).collect();
-    assert_eq!(list(store).await, kept, "delete removes one id and no other");
+    same_list(&list(store).await, &kept, "delete removes one id and no other");
 }
 
 async fn pages_are_parts_of_the_list(store: &impl SessionStore) {
@@ -145,7 +146,7 @@ async fn pages_are_parts_of_the_list(store: &impl SessionStore) {
                 let rule = format!("list_page({prefix:?}, {after:?}, {limit}) is that part of the list");
                 let fits = |id: &&String| id.starts_with(prefix) && after.is_none_or(|after| id.as_str() > after);
                 let expected: Vec<_> = ids.iter().filter(fits).take(limit).cloned().collect();
-                assert_eq!(ok(store.list_page(prefix, after, limit).await, &rule), expected, "{rule}");
+                same_list(&ok(store.list_page(prefix, after, limit).await, &rule), &expected, &rule);
             }
         }
     }
@@ -156,7 +157,7 @@ async fn pages_are_parts_of_the_list(store: &impl SessionStore) {
         after = Some(last.clone());
         paged.extend(page);
     }
-    assert_eq!(paged, list(store).await, "paging from the start to the end gives the list");
+    same_list(&paged, &list(store).await, "paging from the start to the end gives the list");
 }
 
 async fn delete_forgets(store: &impl SessionStore) {
@@ -164,11 +165,11 @@ async fn delete_forgets(store: &impl SessionStore) {
     append(store, "a", 0, &[said("old"), said("older")]).await;
     append(store, "b", 0, &[said("other")]).await;
     ok(store.delete("a").await, "delete a session");
-    assert_eq!(load(store, "a").await, Stored::default(), "a deleted session is as unknown");
-    assert_eq!(list(store).await, ["b"], "a deleted session is not listed");
+    same(&load(store, "a").await, &Stored::default(), "a deleted session is as unknown");
+    same_list(&list(store).await, &["b".to_owned()], "a deleted session is not listed");
     refuse(store, "a", 2, &[said("to what is gone")]).await;
     let log = [said("new")];
-    assert_eq!(append(store, "a", 0, &log).await, 1, "a deleted id begins again at version 0");
+    same(&append(store, "a", 0, &log).await, &1, "a deleted id begins again at version 0");
     check_session(store, "a", &log).await;
 }
 
@@ -185,18 +186,18 @@ async fn one_concurrent_append_wins(store: Arc<impl SessionStore + 'static>) {
         let mut winners = Vec::new();
         for done in join_all(appends).await {
             match done.expect("an append does not panic") {
-                (Ok(new), event) => {
-                    assert_eq!(new, version + 1, "append returns the number of stored events");
-                    winners.push(event);
-                }
+                (Ok(new), event) => winners.push((new, event)),
                 (Err(error), _) => {
                     let rule = "a writer that comes too late gets a Conflict";
-                    assert_eq!(error.kind(), ErrorKind::Conflict, "{rule}, not: {error:?}");
+                    assert!(error.kind() == ErrorKind::Conflict, "{rule}, not {error:?}");
                 }
             }
         }
-        assert_eq!(winners.len(), 1, "of 8 concurrent appends at version {version} exactly one succeeds");
-        log.append(&mut winners);
+        same(&winners.len(), &1, &format!("of 8 concurrent appends at version {version} exactly one succeeds"));
+        for (new, event) in winners {
+            same(&new, &(version + 1), "append returns the number of stored events");
+            log.push(event);
+        }
         check_session(&store, "a", &log).await;
     }
 }
@@ -206,9 +207,9 @@ async fn check_session(store: &impl SessionStore, id: &str, log: &[Event]) {
     for event in log {
         session.apply(event);
     }
-    assert_eq!(events(store, id, 0).await, log, "events gives what was appended, in order");
+    same_list(&events(store, id, 0).await, log, "events gives what was appended, in order");
     let stored = load(store, id).await;
-    assert_eq!(stored, Stored { session, version: log.len() as u64 }, "load gives the fold of the events");
+    same(&stored, &Stored { session, version: log.len() as u64 }, "load gives the fold of the events");
 }
 
 async fn load(store: &impl SessionStore, id: &str) -> Stored {
@@ -230,13 +231,28 @@ async fn append(store: &impl SessionStore, id: &str, expected: u64, events: &[Ev
 
 async fn refuse(store: &impl SessionStore, id: &str, expected: u64, events: &[Event]) {
     let result = store.append(id, expected, events).await;
-    let kind = result.as_ref().map_err(crate::Error::kind);
-    let rule = format!("append to {id:?} at the wrong version {expected} is a Conflict");
-    assert_eq!(kind, Err(ErrorKind::Conflict), "{rule}, not: {result:?}");
+    let is_conflict = result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Conflict);
+    assert!(is_conflict, "append to {id:?} at the wrong version {expected} is a Conflict, not {result:?}");
+}
+
+fn same<T: PartialEq + Debug>(found: &T, expected: &T, rule: &str) {
+    assert!(found == expected, "{rule}\n  expected {}\n  found    {}", cut(expected), cut(found));
+}
+
+fn same_list<T: PartialEq + Debug>(found: &[T], expected: &[T], rule: &str) {
+    let Some(at) = (0..found.len().max(expected.len())).find(|at| found.get(*at) != expected.get(*at)) else { return };
+    same(&found.get(at), &expected.get(at), &format!("{rule}; item {at} is another"));
+}
+
+/// The value in a length that can be read: a store may hold megabytes.
+fn cut(value: &impl Debug) -> String {
+    let text = format!("{value:?}");
+    let end = text.char_indices().nth(2000).map(|(at, _)| at);
+    end.map_or_else(|| text.clone(), |end| format!("{}…", &text[..end]))
 }
 
 fn ok<T>(result: crate::Result<T>, what: &str) -> T {
-    result.unwrap_or_else(|error| panic!("{what} succeeds, not: {error:?}"))
+    result.unwrap_or_else(|error| panic!("{what} succeeds, not {error:?}"))
 }
 
 fn said(text: &str) -> Event {
