@@ -312,14 +312,48 @@ proptest! {
 
 #[tokio::test]
 async fn a_torn_line_is_never_glued_to_the_next() {
+    for tail in [r#"{"id":"0199"#.to_owned(), r#"{"id":"0199"#.repeat(1000)] {
+        let (dir, store) = store();
+        let log = [said("one"), said("two")];
+        store.append("a", 0, &log[..1]).await.unwrap();
+        let mut file = fs::OpenOptions::new().append(true).open(dir.path().join("a.jsonl")).unwrap();
+        file.write_all(tail.as_bytes()).unwrap(); // by a process that crashed
+        store.append("a", 1, &log[1..]).await.unwrap();
+        assert_eq!(store.load("a").await.unwrap(), fold(&log));
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_was_torn_when_it_was_created_can_be_shared() {
+    let (dir, one) = store();
+    fs::write(dir.path().join("a.jsonl"), r#"{"format":"#).unwrap();
+    assert_eq!(one.load("a").await.unwrap(), Stored::default());
+    JsonlStore::open(dir.path()).unwrap().append("a", 0, &[said("by another")]).await.unwrap();
+    assert_eq!(one.append("a", 1, &[said("two")]).await.unwrap(), 2);
+}
+
+/// The append waits for the lock on a file that, when it gets it, is another one under the same name.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_that_waited_goes_to_the_file_that_is_there_now() {
     let (dir, store) = store();
     let path = dir.path().join("a.jsonl");
-    let log = [said("one"), said("two")];
-    store.append("a", 0, &log[..1]).await.unwrap();
-    let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
-    file.write_all(br#"{"id":"0199"#).unwrap(); // by a handle that crashed
-    store.append("a", 1, &log[1..]).await.unwrap();
-    assert_eq!(store.load("a").await.unwrap(), fold(&log));
+    let old = said("old");
+    store.append("a", 0, slice::from_ref(&old)).await.unwrap();
+    let text = fs::read(&path).unwrap();
+    let held = fs::File::open(&path).unwrap();
+    held.lock().unwrap();
+    let late = said("late");
+    let waiting = tokio::spawn({
+        let (store, late) = (store.clone(), late.clone());
+        async move { store.append("a", 1, &[late]).await }
+    });
+    tokio::time::sleep(Duration::from_millis(200)).await; // too short a wait would hide a fault, never invent one
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, text).unwrap();
+    held.unlock().unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap(), 2);
+    assert_eq!(store.load("a").await.unwrap(), fold(&[old, late]));
 }
 
 #[tokio::test]

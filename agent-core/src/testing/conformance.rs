@@ -373,6 +373,6 @@ fn full_events() -> Vec<Event> {
 fn odd_json() -> Value {
     json!({
         "": null, "a\u{0}b": [true, false, [], {}], "text": "\u{1f}\"\\/",
-        "numbers": [0, -1, u64::MAX, i64::MIN, 0.1 + 0.2, -0.0, 5e-324, f64::MAX, 1.0, 0.001_298_987_243_123_873_4],
+        "numbers": [0, -1, u64::MAX, i64::MIN, 0.1 + 0.2, -0.0, 5e-324, f64::MAX, 1.0, 31.245_270_191_439_438],
     })
 }

@@ -25,11 +25,6 @@ impl Ends {
         }
         self.young.insert(name, end);
     }
-
-    pub(super) fn forget(&mut self, name: &str) {
-        self.young.remove(name);
-        self.old.remove(name);
-    }
 }
 
 #[cfg(test)]

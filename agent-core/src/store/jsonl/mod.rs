@@ -198,14 +198,10 @@ impl Shared {
     }
 
     fn delete(&self, id: &str) -> Result<()> {
-        let name = name::file_name(id);
-        let path = self.dir.join(&name);
-        if let Some(file) = LogFile::open(&path, Access::Write)? {
-            file.begin(id)?; // never another's file, nor one that is not understood
-            file.delete()?;
-        }
-        self.ends().forget(&name);
-        Ok(())
+        let path = self.dir.join(name::file_name(id));
+        let Some(file) = LogFile::open(&path, Access::Write)? else { return Ok(()) };
+        file.begin(id)?; // never another's file, nor one that is not understood
+        file.delete()
     }
 }
 
