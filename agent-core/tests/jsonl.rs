@@ -316,9 +316,11 @@ async fn a_torn_line_is_never_glued_to_the_next() {
         let (dir, store) = store();
         let log = [said("one"), said("two")];
         store.append("a", 0, &log[..1]).await.unwrap();
-        let mut file = fs::OpenOptions::new().append(true).open(dir.path().join("a.jsonl")).unwrap();
+        let path = dir.path().join("a.jsonl");
+        let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(tail.as_bytes()).unwrap(); // by a process that crashed
         store.append("a", 1, &log[1..]).await.unwrap();
+        assert!(fs::read(&path).unwrap().ends_with(b"\n"), "nothing is left of it");
         assert_eq!(store.load("a").await.unwrap(), fold(&log));
     }
 }
