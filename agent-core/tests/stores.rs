@@ -5,13 +5,21 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use agent_core::{Event, JsonlStore, MemoryStore, Result, SessionStore, Stored, testing::store_conformance};
+use agent_core::{
+    Event, JsonlStore, MemoryStore, Result, SessionStore, Stored,
+    testing::{RecordingStore, store_conformance},
+};
 use async_trait::async_trait;
 use futures::FutureExt;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn memory_store_conforms() {
     store_conformance(async || MemoryStore::new()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn recording_store_conforms() {
+    store_conformance(async || RecordingStore::new()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
