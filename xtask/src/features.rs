@@ -1,0 +1,36 @@
+//! Which sets of features are checked.
+
+use serde_json::Value;
+
+use crate::command::Cargo;
+
+/// A lint of each crate alone, as its users build it: in a workspace build the features that other members ask of a
+/// shared dependency hide what a crate forgot to ask for itself.
+pub(crate) fn lints() -> Result<Vec<Cargo>, String> {
+    let metadata = Cargo::new("metadata --no-deps --format-version 1 --quiet").output()?;
+    let metadata: Value =
+        serde_json::from_slice(&metadata).map_err(|error| format!("read cargo's metadata: {error}"))?;
+    let packages = metadata["packages"].as_array().ok_or("read cargo's metadata: it lists no packages")?;
+    Ok(packages.iter().flat_map(lints_of).collect())
+}
+
+fn lints_of(package: &Value) -> Vec<Cargo> {
+    let name = package["name"].as_str().unwrap_or_default();
+    let features = package["features"].as_object();
+    let features: Vec<&str> = features
+        .into_iter()
+        .flat_map(|features| features.keys())
+        .map(String::as_str)
+        .filter(|f| *f != "default")
+        .collect();
+    let mut sets = Vec::new();
+    if !features.is_empty() {
+        sets.push(" --no-default-features".to_owned());
+    }
+    // A crate's only feature is all of them.
+    if features.len() > 1 {
+        sets.extend(features.iter().map(|feature| format!(" --no-default-features --features {feature}")));
+    }
+    sets.push(" --all-features --all-targets".to_owned());
+    sets.into_iter().map(|set| Cargo::new(&format!("clippy -p {name}{set} -- -D warnings"))).collect()
+}
