@@ -54,6 +54,7 @@ pub struct Spent {
 
 /// The form of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Format {
     /// Free text.
     #[default]
