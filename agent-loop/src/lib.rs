@@ -100,7 +100,7 @@
 //! Three tests say most of a loop: it is content with a good answer, it insists until the answer is good, and it
 //! gives up. With `agent_core`'s feature `testing` each is about ten lines.
 //!
-//! ```
+//! ```test_harness
 //! use std::num::NonZeroU32;
 //!
 //! use agent_core::{AgentExt, Session, StopReason, testing::ScriptedAgent};
@@ -116,15 +116,7 @@
 //!     LoopAgent::new("count", worker, options).evaluator(numeric)
 //! }
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> agent_core::Result<()> {
-//! # passes_on_the_first().await?;
-//! # passes_on_the_third().await?;
-//! # never_passes().await
-//! # }
-//! # /*
 //! #[tokio::test]
-//! # */
 //! async fn passes_on_the_first() -> agent_core::Result<()> {
 //!     let worker = ScriptedAgent::new("worker").says("42");
 //!     let response = counter(worker.clone()).ask(&mut Session::new(), "How many?").await?;
@@ -133,9 +125,7 @@
 //!     Ok(())
 //! }
 //!
-//! # /*
 //! #[tokio::test]
-//! # */
 //! async fn passes_on_the_third() -> agent_core::Result<()> {
 //!     let worker = ScriptedAgent::new("worker").says("many").says("lots").says("42");
 //!     let mut session = Session::new();
@@ -146,9 +136,7 @@
 //!     Ok(())
 //! }
 //!
-//! # /*
 //! #[tokio::test]
-//! # */
 //! async fn never_passes() -> agent_core::Result<()> {
 //!     let worker = ScriptedAgent::new("worker").says("many").says("lots").says("heaps");
 //!     let mut session = Session::new();

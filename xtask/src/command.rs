@@ -67,3 +67,20 @@ impl fmt::Display for Cargo {
         write!(f, "cargo {}", self.args.join(" "))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Cargo;
+
+    #[test]
+    fn a_command_is_shown_as_one_would_type_it() {
+        let doc = Cargo::new("doc --workspace").env("RUSTDOCFLAGS", "-D warnings");
+        assert_eq!(doc.to_string(), "RUSTDOCFLAGS='-D warnings' cargo doc --workspace");
+    }
+
+    #[test]
+    fn a_failure_tells_how_to_repeat_it() {
+        let error = Cargo::new("no-such-command").run().expect_err("there is no such command");
+        assert_eq!(error, "exit status: 101; to repeat it:\n\n    cargo no-such-command\n");
+    }
+}

@@ -34,3 +34,43 @@ fn lints_of(package: &Value) -> Vec<Cargo> {
     sets.push(" --all-features --all-targets".to_owned());
     sets.into_iter().map(|set| Cargo::new(&format!("clippy -p {name}{set} -- -D warnings"))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::lints_of;
+
+    fn lints(features: &serde_json::Value) -> Vec<String> {
+        lints_of(&json!({ "name": "a", "features": features })).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_crate_without_features_is_linted_once() {
+        assert_eq!(lints(&json!({})), ["cargo clippy -p a --all-features --all-targets -- -D warnings"]);
+    }
+
+    #[test]
+    fn an_only_feature_is_linted_off_and_on() {
+        assert_eq!(
+            lints(&json!({ "default": ["x"], "x": [] })),
+            [
+                "cargo clippy -p a --no-default-features -- -D warnings",
+                "cargo clippy -p a --all-features --all-targets -- -D warnings",
+            ]
+        );
+    }
+
+    #[test]
+    fn each_of_several_features_is_linted_alone() {
+        assert_eq!(
+            lints(&json!({ "default": ["x"], "x": [], "y": [] })),
+            [
+                "cargo clippy -p a --no-default-features -- -D warnings",
+                "cargo clippy -p a --no-default-features --features x -- -D warnings",
+                "cargo clippy -p a --no-default-features --features y -- -D warnings",
+                "cargo clippy -p a --all-features --all-targets -- -D warnings",
+            ]
+        );
+    }
+}
