@@ -177,17 +177,16 @@ impl Emitter {
         let (mut make, mut ticket) = (Some(make), None);
         poll_fn(move |cx| {
             let mut slot = self.shared.slot();
+            if slot.closed {
+                return Poll::Ready(()); // nobody will see it, so it does not happen
+            }
             match ticket {
                 None if slot.update.is_none() && slot.released == slot.placed => {
                     if let Some(make) = make.take() {
-                        let update = make();
-                        if slot.closed {
-                            return Poll::Ready(());
-                        }
-                        ticket = Some(slot.place(update));
+                        ticket = Some(slot.place(make()));
                     }
                 }
-                Some(ticket) if slot.released >= ticket || slot.closed => return Poll::Ready(()),
+                Some(ticket) if slot.released >= ticket => return Poll::Ready(()),
                 None | Some(_) => (),
             }
             slot.wait(cx.waker());
