@@ -215,7 +215,7 @@ async fn with_hooks(agent: &ChatAgent, tool: &dyn crate::Tool, cx: &ToolContext)
     };
     for hook in &agent.hooks {
         if let Err(error) = hook.after_tool(cx, &mut output).await {
-            return (failed(&error), None);
+            return (ToolOutput { usage: output.usage, ..failed(&error) }, None); // what it used is used
         }
     }
     (output, None)
