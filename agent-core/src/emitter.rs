@@ -23,11 +23,16 @@ use crate::{
 ///
 /// The body moves only when the stream is polled, and stands still at each send until that update was taken and the
 /// next one is asked for.
+///
+/// A run by [`Event::CALLER`] is an [`Invalid`](ErrorKind::Invalid) error: that name is no agent's.
 pub fn updates<'a, Fut>(author: impl Into<Arc<str>>, cx: &RunContext, body: impl FnOnce(Emitter) -> Fut) -> Updates<'a>
 where
     Fut: Future<Output = Result<StopReason>> + Send + 'a,
 {
     let shared = Arc::new(Shared { author: author.into(), cx: cx.clone(), slot: Mutex::default() });
+    if &*shared.author == Event::CALLER {
+        return Box::pin(Run { shared, body: None::<Fut>, end: Some(Err(callers_name())) });
+    }
     let body = body(Emitter { shared: shared.clone() });
     Box::pin(Run { shared, body: Some(body), end: None })
 }
@@ -208,6 +213,12 @@ pub(crate) async fn ended(mut rest: Updates<'_>, stop: StopReason) -> Result<Sto
         None => Ok(stop),
         Some(_) => Err(Error::new(ErrorKind::Contract, format!("a run went on after it had ended ({stop})"))),
     }
+}
+
+fn callers_name() -> Error {
+    let name = Event::CALLER;
+    let context = format!("agent named `{name}`: that name is the caller's; give the agent another one");
+    Error::new(ErrorKind::Invalid, context)
 }
 
 pub(crate) fn no_end() -> Error {

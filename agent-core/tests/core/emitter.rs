@@ -271,13 +271,10 @@ async fn nothing_comes_after_an_error() {
 async fn a_body_may_move_from_task_to_task() {
     let run = run(|out| async move {
         let (a, b) = (out.clone(), out.clone());
-        futures::join!(
-            async { a.delta(piece("1")).await },
-            async {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-                b.delta(piece("2")).await;
-            }
-        );
+        futures::join!(async { a.delta(piece("1")).await }, async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            b.delta(piece("2")).await;
+        });
         Ok(StopReason::Completed)
     });
     let mut run = run;
@@ -331,7 +328,8 @@ async fn a_draft_becomes_an_event_with_its_stamps() {
 
 #[tokio::test]
 async fn forwarding_shows_all_but_the_end_and_returns_the_fold() {
-    let inner = ScriptedAgent::new("inner").says("hello").turn(Draft::message("x").usage(tokens(1, 1)), StopReason::Length);
+    let inner =
+        ScriptedAgent::new("inner").says("hello").turn(Draft::message("x").usage(tokens(1, 1)), StopReason::Length);
     let outer = agent_fn("outer", move |session, out| {
         let inner = inner.clone();
         async move {
@@ -426,5 +424,5 @@ async fn no_agent_may_have_the_callers_name() {
     let mut session = Session::new();
     let error = agent.ask(&mut session, "hello").await.unwrap_err();
     assert_eq!((error.kind(), session.messages().len()), (ErrorKind::Invalid, 1));
-    insta::assert_snapshot!(error, @"");
+    insta::assert_snapshot!(error, @"agent named `user`: that name is the caller's; give the agent another one");
 }
