@@ -64,16 +64,7 @@ impl<'a> Calls<'a> {
                 Todo::Wait => (),
             }
         }
-        let mut stop = None;
-        let mut results = stream::iter(work).buffered(self.agent.options.tool_concurrency.get());
-        while let Some((call, output, refused)) = results.next().await {
-            stop = stop.or(refused);
-            let draft = self.result(call, output, waits);
-            self.out.record(session, draft).await;
-        }
-        if stop.is_some() {
-            return stop;
-        }
+        // Asked before any result is there, so that a result of the same id is not taken for one of these calls.
         if !questions.is_empty() {
             let mut draft = Draft::message(ChatMessage::new(Role::Assistant, questions));
             if let Some(change) = self.note_exit(true) {
@@ -81,7 +72,14 @@ impl<'a> Calls<'a> {
             }
             self.out.record(session, draft).await;
         }
-        waits.then_some(StopReason::AwaitingApproval)
+        let mut stop = None;
+        let mut results = stream::iter(work).buffered(self.agent.options.tool_concurrency.get());
+        while let Some((call, output, refused)) = results.next().await {
+            stop = stop.or(refused);
+            let draft = self.result(call, output, waits);
+            self.out.record(session, draft).await;
+        }
+        stop.or(waits.then_some(StopReason::AwaitingApproval))
     }
 
     /// Ends the run as its tools asked, and forgets that they did.

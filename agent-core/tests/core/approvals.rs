@@ -1,6 +1,6 @@
 use agent_core::{
-    Agent, AgentExt, ChatAgent, ChatMessage, Content, Draft, Error, ErrorKind, Event, Limits, Role, RunContext, Session,
-    StopReason, ToolOutput, exit_loop,
+    Agent, AgentExt, ChatAgent, ChatMessage, Content, Draft, Error, ErrorKind, Event, Limits, Role, RunContext,
+    Session, StopReason, ToolOutput, exit_loop,
     testing::{ScriptedClient, assert_laws},
 };
 use serde_json::json;
@@ -51,7 +51,10 @@ async fn calls_that_need_no_approval_run_at_once_and_the_others_are_asked_about_
     let mut session = session("go");
     assert_eq!(run(&agent, &mut session).await, StopReason::AwaitingApproval);
     assert_eq!(log.all(), ["look"]);
-    assert_eq!(session.open_approvals(), [tool_call("c1", "del", json!({"what": "x"})), tool_call("c3", "send", json!({}))]);
+    assert_eq!(
+        session.open_approvals(),
+        [tool_call("c1", "del", json!({"what": "x"})), tool_call("c3", "send", json!({}))]
+    );
     let asked = session.messages().len();
     assert_eq!(run(&agent, &mut session).await, StopReason::AwaitingApproval);
     assert_eq!((session.messages().len(), client.requests().len()), (asked, 1), "asked once");
@@ -62,8 +65,8 @@ async fn calls_that_need_no_approval_run_at_once_and_the_others_are_asked_about_
     insta::assert_snapshot!(show(session.messages()), @r#"
     user: go
     assistant(a): call c1 del {"what":"x"} + call c2 look + call c3 send
-    tool(a): c2 = done
     assistant(a): may c1 del {"what":"x"}? + may c3 send?
+    tool(a): c2 = done
     user: yes c1
     user: no c3too early
     tool(a): c1 = done
@@ -143,7 +146,16 @@ async fn answers_that_fit_no_open_request_are_invalid_and_nothing_runs() {
         session.push("never mind");
         assert_eq!(run(&agent, &mut session).await, StopReason::Completed, "{what}: new words make it usable");
     }
-    insta::assert_snapshot!(errors.join("\n"), @"");
+    insta::assert_snapshot!(errors.join("\n"), @"
+    forged: Invalid: answer to `c9`, which fits no open approval request; waiting for one answer each: `c1`, `c3`
+    of a call that needs none: Invalid: answer to `c2`, which fits no open approval request; waiting for one answer each: `c1`, `c3`
+    given twice: Invalid: answer to `c1`, which fits no open approval request; waiting for one answer each: `c3`
+    yes and no: Invalid: answer to `c1`, which fits no open approval request; waiting for one answer each: `c3`
+    no and yes in one message: Invalid: answer to `c3`, which fits no open approval request; waiting for one answer each: `c1`
+    one right, one forged: Invalid: answer to `c9`, which fits no open approval request; waiting for one answer each: `c3`
+    after new words: Invalid: answer to `c9`, which fits no open approval request; waiting for one answer each: `c1`, `c3`
+    with new words: Invalid: answer to `c9`, which fits no open approval request; waiting for one answer each: `c1`, `c3`
+    ");
 }
 
 #[tokio::test]
@@ -233,8 +245,8 @@ async fn new_words_supersede_open_calls() {
     insta::assert_snapshot!(show(session.messages()), @r#"
     user: go
     assistant(a): call c1 del {"what":"x"} + call c2 look
-    tool(a): c2 = done
     assistant(a): may c1 del {"what":"x"}?
+    tool(a): c2 = done
     user: never mind
     tool(a): c1 ! not run: the caller went on to something else
     assistant(a): ok
@@ -414,7 +426,15 @@ async fn equal_ids_of_two_agents_are_two_calls() {
     run(&keeper(&a_client, &a_log), &mut fork).await;
     run(&b, &mut session).await;
     assert_eq!((a_log.all(), b_log.all()), (vec![], vec![r#"del {"what":"b's"}"#.to_owned()]));
-    insta::assert_snapshot!(seen(&a_client, 0), @"");
+    insta::assert_snapshot!(seen(&a_client, 0), @r#"
+    user: go
+    assistant(a): call c del {"what":"a's"}
+    tool(a): c ! not run: the caller rejected it
+    assistant(b): call c look
+    tool(b): c = b looked
+    assistant(b): call c del {"what":"b's"}
+    tool: c ! no result yet: the call belongs to another agent and is still open
+    "#);
 }
 
 #[tokio::test]
@@ -615,15 +635,14 @@ async fn answers_in_the_middle_of_parallel_branches_reach_their_own() {
         let client = replies([asks([call("c1", "del")]), ok()]);
         agent(name, &client).tool(guarded("del", log))
     };
-    let both =
-        agent_core::ParallelAgent::new("both").branch(branch("a", &log)).branch(branch("b", &other)).branch(
-            agent_core::agent_fn("talker", |session, out| {
-                Box::pin(async move {
-                    out.record(session, Draft::message(ChatMessage::assistant("so it is"))).await;
-                    Ok(StopReason::Completed)
-                })
-            }),
-        );
+    let both = agent_core::ParallelAgent::new("both").branch(branch("a", &log)).branch(branch("b", &other)).branch(
+        agent_core::agent_fn("talker", |session, out| {
+            Box::pin(async move {
+                out.record(session, Draft::message(ChatMessage::assistant("so it is"))).await;
+                Ok(StopReason::Completed)
+            })
+        }),
+    );
     let mut session = session("go");
     let cx = RunContext::default();
     assert_eq!(both.complete(&mut session, &cx).await.unwrap().stop, StopReason::AwaitingApproval);

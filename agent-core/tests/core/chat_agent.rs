@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::support::{
-    FnClient, Log, agent, agent_with, asks, block_on, call, collect, constant, ends, limited, noted, replies, seen, session, show,
-    silent, text, thought, told, tokens,
+    FnClient, Log, agent, agent_with, asks, block_on, call, collect, constant, ends, limited, noted, replies, seen,
+    session, show, silent, text, thought, tokens, told,
 };
 
 fn turns(max: u32) -> ChatAgentOptions {
@@ -40,13 +40,10 @@ async fn a_model_is_asked_until_it_answers_without_a_call() {
     assert_eq!((response.text().as_str(), response.stop), ("it is 42", StopReason::Completed));
     assert_eq!((response.usage, cx.spent().tokens), (tokens(60, 6), 66));
     assert_eq!((cx.spent().model_calls, cx.spent().tool_calls), (3, 2));
-    assert_eq!(response.events.iter().map(|e| e.usage).collect::<Vec<_>>(), [
-        Some(tokens(10, 1)),
-        None,
-        Some(tokens(20, 2)),
-        None,
-        Some(tokens(30, 3)),
-    ]);
+    assert_eq!(
+        response.events.iter().map(|e| e.usage).collect::<Vec<_>>(),
+        [Some(tokens(10, 1)), None, Some(tokens(20, 2)), None, Some(tokens(30, 3)),]
+    );
     insta::assert_snapshot!(show(session.messages()), @"
     user: what is it?
     assistant(a): let me see + call c1 look
@@ -145,7 +142,8 @@ async fn exit_loop_ends_the_run_without_another_model_call_and_keeps_the_draft()
 
 #[tokio::test]
 async fn an_escalation_lets_the_model_speak_once_more_unless_the_turn_ends() {
-    let client = replies([asks([call("c1", "alarm")]), ChatMessage::assistant("I raised it"), ChatMessage::assistant("no")]);
+    let client =
+        replies([asks([call("c1", "alarm")]), ChatMessage::assistant("I raised it"), ChatMessage::assistant("no")]);
     let agent1 = agent("a", &client).tool(constant("alarm", ToolOutput::text("ok").escalate()));
     let response = agent1.ask(&mut Session::new(), "go").await.unwrap();
     assert_eq!((response.stop, response.text().as_str()), (StopReason::Escalated, "I raised it"));
@@ -165,7 +163,8 @@ async fn an_escalation_lets_the_model_speak_once_more_unless_the_turn_ends() {
 async fn the_current_turn_is_the_request_what_is_pending_and_what_the_run_adds() {
     let log = Log::default();
     let options = ChatAgentOptions { history: History::CurrentTurn, ..ChatAgentOptions::default() };
-    let client = replies([ChatMessage::assistant("old answer"), asks([call("c1", "look")]), ChatMessage::assistant("new")]);
+    let client =
+        replies([ChatMessage::assistant("old answer"), asks([call("c1", "look")]), ChatMessage::assistant("new")]);
     let agent = agent_with("a", &client, options.clone()).tool(noted("look", &log));
     let mut session = Session::new();
     agent.ask(&mut session, "old question").await.unwrap();
@@ -301,7 +300,9 @@ fn hook(name: &'static str, fails: Option<&'static str>, log: &Log) -> Hook {
 }
 
 fn looking() -> ScriptedClient {
-    ScriptedClient::new().reply(asks([call("c1", "look")]), tokens(1, 1)).reply(ChatMessage::assistant("42"), tokens(2, 2))
+    ScriptedClient::new()
+        .reply(asks([call("c1", "look")]), tokens(1, 1))
+        .reply(ChatMessage::assistant("42"), tokens(2, 2))
 }
 
 #[tokio::test]
@@ -386,15 +387,18 @@ async fn tokens_of_a_tool_are_reported_though_a_hook_fails_after_it() {
 #[tokio::test]
 async fn a_hooks_own_result_stands_for_the_tools_and_does_not_count() {
     let (log, client) = (Log::default(), looking());
-    let agent = agent("a", &client)
-        .tool(noted("look", &log))
-        .hook(hook("look", None, &log))
-        .hook(hook("h2", None, &log));
+    let agent =
+        agent("a", &client).tool(noted("look", &log)).hook(hook("look", None, &log)).hook(hook("h2", None, &log));
     let cx = limited(Limits { tool_calls: Some(0), ..Limits::default() });
     let mut session = session("go");
     assert_eq!(agent.complete(&mut session, &cx).await.unwrap().stop, StopReason::Completed);
     assert_eq!(session.messages()[2].tool_results().next().unwrap().text(), "from the hook");
-    assert_eq!(log.all().iter().filter(|entry| entry.contains("tool") || *entry == "look").count(), 1, "{:?}", log.all());
+    assert_eq!(
+        log.all().iter().filter(|entry| entry.contains("tool") || *entry == "look").count(),
+        1,
+        "{:?}",
+        log.all()
+    );
 }
 
 #[tokio::test]

@@ -161,5 +161,8 @@ fn a_part_of_a_run_differs_in_its_place_only() {
 #[test]
 fn a_format_of_a_type_is_its_schema() {
     let Format::JsonSchema { name, schema } = Format::of::<Vec<bool>>() else { panic!("a schema") };
-    assert_eq!((name.as_str(), &schema["type"], &schema["items"]["type"]), ("Array_of_boolean", &"array".into(), &"boolean".into()));
+    assert_eq!(
+        (name.as_str(), &schema["type"], &schema["items"]["type"]),
+        ("Array_of_boolean", &"array".into(), &"boolean".into())
+    );
 }

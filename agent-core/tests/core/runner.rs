@@ -333,7 +333,8 @@ async fn all_events_of_a_run_have_its_id() {
     let tool_agent = ScriptedAgent::new("helper").says("helped");
     let client = ScriptedClient::new().calls("c1", "helper", json!({"request": "r"})).says("ok");
     let chat = agent("chat", &client).tool(agent_tool(tool_agent));
-    let both = ParallelAgent::new("p").branch(ScriptedAgent::new("x").says("x")).branch(ScriptedAgent::new("y").says("y"));
+    let both =
+        ParallelAgent::new("p").branch(ScriptedAgent::new("x").says("x")).branch(ScriptedAgent::new("y").says("y"));
     let store = RecordingStore::new();
     let runner = Runner::new(SequentialAgent::new("s").then(chat).then(both), store.clone());
     let cx = RunContext::default();

@@ -1,15 +1,16 @@
 use std::sync::Arc;
 
 use agent_core::{
-    ChatMessage, ChatOptions, ChatRequest, ChatResponse, Content, Event, Format, LoopStep, Reasoning,
-    ReasoningEffort, Role, Session, StateChange, StopReason, ToolChoice, ToolResult, ToolSpec, Turn,
-    Usage,
+    ChatMessage, ChatOptions, ChatRequest, ChatResponse, Content, Event, Format, LoopStep, Reasoning, ReasoningEffort,
+    Role, Session, StateChange, StopReason, ToolChoice, ToolResult, ToolSpec, Turn, Usage,
 };
 use proptest::{collection::vec, option, prelude::*};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
-use crate::support::{answer, asks, call, event, invalid_call, request, result, session, set, text, thought, tool_call};
+use crate::support::{
+    answer, asks, call, event, invalid_call, request, result, session, set, text, thought, tool_call,
+};
 
 fn says(author: &str, words: &str) -> Event {
     event(author, vec![ChatMessage::assistant(words).by(author)], vec![])
@@ -325,7 +326,12 @@ struct Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = (0..3usize, option::weighted(0.2, 0..8usize), vec(0..5usize, 0..3), vec((0..3usize, 0..3usize, any::<u8>()), 0..3));
+    let step = (
+        0..3usize,
+        option::weighted(0.2, 0..8usize),
+        vec(0..5usize, 0..3),
+        vec((0..3usize, 0..3usize, any::<u8>()), 0..3),
+    );
     vec(step.prop_map(|(author, rewind, messages, state)| Step { author, rewind, messages, state }), 0..20)
 }
 

@@ -262,10 +262,8 @@ async fn a_budget_of_calls_skips_what_is_too_much_and_the_run_goes_on() {
         asks([call("7", "look")]),
         ChatMessage::assistant("ok"),
     ]);
-    let agent = agent("a", &client)
-        .tool(noted("look", &log))
-        .tool(noted("act", &log))
-        .hook(ToolBudget::new(4).tool("look", 2));
+    let agent =
+        agent("a", &client).tool(noted("look", &log)).tool(noted("act", &log)).hook(ToolBudget::new(4).tool("look", 2));
     let mut session = session("go");
     let cx = RunContext::default();
     assert_eq!(agent.complete(&mut session, &cx).await.unwrap().stop, StopReason::Completed);
@@ -294,8 +292,7 @@ async fn a_call_like_an_earlier_one_of_the_run_is_skipped() {
     ];
     let again = calls[0].clone();
     let client = replies([asks(calls), ChatMessage::assistant("ok"), asks([again]), ChatMessage::assistant("ok")]);
-    let agent =
-        agent("a", &client).tool(noted("look", &log)).tool(noted("act", &log)).hook(DuplicateCalls::default());
+    let agent = agent("a", &client).tool(noted("look", &log)).tool(noted("act", &log)).hook(DuplicateCalls::default());
     let mut session = session("go");
     agent.complete(&mut session, &RunContext::default()).await.unwrap();
     assert_eq!(log.all().len(), 3);
@@ -397,14 +394,13 @@ async fn an_agent_is_a_tool_with_a_session_of_its_own() {
     let options = ChatAgentOptions { description: "Helps.".into(), ..ChatAgentOptions::default() };
     let tool = agent_tool(agent_with("helper", &inner_client, options));
     assert_eq!((tool.spec().name.as_str(), tool.spec().description.as_str()), ("helper", "Helps."));
-    let property = json!({"type": "string", "description": "What the agent is to do, with everything that it has to know."});
+    let property =
+        json!({"type": "string", "description": "What the agent is to do, with everything that it has to know."});
     assert_eq!(tool.spec().parameters["properties"], json!({"request": property}));
     assert_eq!(tool.spec().parameters["required"], json!(["request"]));
 
-    let client = replies([
-        asks([with_args("c1", "helper", json!({"request": "help me"}))]),
-        ChatMessage::assistant("{}"),
-    ]);
+    let client =
+        replies([asks([with_args("c1", "helper", json!({"request": "help me"}))]), ChatMessage::assistant("{}")]);
     let outer = agent("outer", &client).tool(tool);
     let cx = RunContext::default().with_format(agent_core::Format::of::<u32>());
     let mut session = session("go");
@@ -439,10 +435,7 @@ async fn how_an_agent_ends_is_how_its_tool_answers_and_its_tokens_are_reported_i
     agents.push(Box::new(fails));
     let mut told = vec![];
     for inner in agents {
-        let client = replies([
-            asks([with_args("c1", "x", json!({"request": "r"}))]),
-            ChatMessage::assistant("ok"),
-        ]);
+        let client = replies([asks([with_args("c1", "x", json!({"request": "r"}))]), ChatMessage::assistant("ok")]);
         let outer = agent("outer", &client).tool(agent_tool(inner));
         let mut session = session("go");
         let response = outer.complete(&mut session, &RunContext::default()).await.unwrap();

@@ -59,9 +59,9 @@ async fn results_of_branches_that_use_the_same_id_stay_apart() {
     insta::assert_snapshot!(shown(history).await, @"
     user: go
     assistant(b): call x look
-    tool(c): x = for c
-    assistant(c): call x look
     tool(b): x = for b
+    assistant(c): call x look
+    tool(c): x = for c
     assistant(c): call x look
     tool(c): x = for c again
     assistant(b): call x look

@@ -9,7 +9,7 @@ use futures::{FutureExt, StreamExt};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::support::{Log, agent, asks, call, collect, cut, guarded, replies, session, set, told, tokens, updates_of};
+use crate::support::{Log, agent, asks, call, collect, cut, guarded, replies, session, set, tokens, told, updates_of};
 
 const SUSPENDED: [StopReason; 3] = [StopReason::AwaitingApproval, StopReason::Cancelled, StopReason::BudgetExhausted];
 const FINISHED: [StopReason; 7] = [
@@ -72,7 +72,10 @@ async fn a_sequence_runs_its_stages_in_order_and_keeps_its_place_between_them() 
 
 #[tokio::test]
 async fn a_sequence_of_nothing_is_done_and_one_of_a_single_stage_records_nothing_itself() {
-    assert_eq!(told_of(&updates_of(&SequentialAgent::new("s"), &mut session("go"), &RunContext::default()).await), "completed");
+    assert_eq!(
+        told_of(&updates_of(&SequentialAgent::new("s"), &mut session("go"), &RunContext::default()).await),
+        "completed"
+    );
     for stop in FINISHED.into_iter().chain(SUSPENDED) {
         let sequence = SequentialAgent::new("s").then(ends("a", stop));
         let updates = assert_laws(&sequence, &mut session("go"), &RunContext::default()).await;
@@ -111,12 +114,9 @@ async fn a_final_stage_runs_however_the_others_ended_unless_they_are_suspended()
 #[tokio::test]
 async fn a_final_stage_alone_is_a_sequence_too() {
     for last in FINISHED {
-        let updates = updates_of(
-            &SequentialAgent::new("s").finally(ends("z", last)),
-            &mut session("go"),
-            &RunContext::default(),
-        )
-        .await;
+        let updates =
+            updates_of(&SequentialAgent::new("s").finally(ends("z", last)), &mut session("go"), &RunContext::default())
+                .await;
         assert_eq!(told_of(&updates), format!("z: z\n{last}"));
     }
 }
@@ -126,7 +126,8 @@ async fn a_final_stage_that_is_suspended_is_resumed_and_the_others_end_stays() {
     for suspended in SUSPENDED {
         let a = ends("a", StopReason::Halted);
         let z = ScriptedAgent::new("z").turn(says("z1"), suspended).turn(says("z2"), StopReason::Completed);
-        let sequence = SequentialAgent::new("s").then(a.clone()).then(ends("b", StopReason::Completed)).finally(z.clone());
+        let sequence =
+            SequentialAgent::new("s").then(a.clone()).then(ends("b", StopReason::Completed)).finally(z.clone());
         let mut session = session("go");
         assert_eq!(run(&sequence, &mut session).await, suspended);
         assert_eq!(session.state()["sequence:s"], json!({"turn": 0, "next": 2, "end": "halted"}));
@@ -352,10 +353,15 @@ async fn the_end_of_the_whole_is_the_weightiest_of_its_branches() {
 
 #[tokio::test]
 async fn only_the_branches_that_have_not_finished_are_resumed() {
-    for (finished, end) in [(StopReason::Completed, StopReason::Completed), (StopReason::Escalated, StopReason::Escalated)] {
+    for (finished, end) in
+        [(StopReason::Completed, StopReason::Completed), (StopReason::Escalated, StopReason::Escalated)]
+    {
         let a = ends("a", finished);
         let b = ScriptedAgent::new("b").turn(says("b1"), StopReason::Cancelled).says("b2");
-        let c = ScriptedAgent::new("c").turn(says("c1"), StopReason::AwaitingApproval).turn(says("c2"), StopReason::BudgetExhausted).says("c3");
+        let c = ScriptedAgent::new("c")
+            .turn(says("c1"), StopReason::AwaitingApproval)
+            .turn(says("c2"), StopReason::BudgetExhausted)
+            .says("c3");
         let parallel = ParallelAgent::new("p").branch(a.clone()).branch(b.clone()).branch(c.clone());
         let mut session = session("go");
         assert_eq!(run(&parallel, &mut session).await, StopReason::Cancelled);
