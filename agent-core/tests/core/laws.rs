@@ -163,9 +163,11 @@ async fn exercise(agent: &dyn Agent, log: &Log, acts: &[Act]) {
     // However it stands, new words are answered, or a question is asked.
     session.push("and now?");
     assert_laws(agent, &mut session, &RunContext::default()).await;
-    let deleted: Vec<String> = log.all().into_iter().filter(|entry| entry.starts_with("del")).collect();
-    assert!(deleted.iter().all(|entry| allowed.contains(entry)), "{deleted:?} ran, {allowed:?} were approved");
-    assert_eq!(deleted.iter().collect::<BTreeSet<_>>().len(), deleted.len(), "each once: {deleted:?}");
+    let ran = log.all();
+    let deleted: Vec<_> = ran.iter().filter(|entry| entry.starts_with("del")).collect();
+    assert!(deleted.iter().all(|entry| allowed.contains(*entry)), "{deleted:?} ran, {allowed:?} were approved");
+    // No cut comes between what these tools do and its record.
+    assert_eq!(ran.iter().collect::<BTreeSet<_>>().len(), ran.len(), "each call runs once: {ran:?}");
 }
 
 proptest! {
