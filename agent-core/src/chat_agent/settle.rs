@@ -52,6 +52,7 @@ impl<'a> Calls<'a> {
     /// `AwaitingApproval` while one of them waits.
     pub(super) async fn settle(&mut self, session: &mut Session, calls: Vec<TrackedCall>) -> Option<StopReason> {
         let start = session.turn().start;
+        let requested = calls.iter().any(|call| call.requested);
         let todos: Vec<Todo> = calls.into_iter().map(|call| self.plan(call, start)).collect();
         let waits = todos.iter().any(|todo| matches!(todo, Todo::Ask(_) | Todo::Wait));
         let mut questions = Vec::new();
@@ -76,7 +77,7 @@ impl<'a> Calls<'a> {
         let mut results = stream::iter(work).buffered(self.agent.options.tool_concurrency.get());
         while let Some((call, output, refused)) = results.next().await {
             stop = stop.or(refused);
-            let draft = self.result(call, output, waits);
+            let draft = self.result(call, output, waits || requested);
             self.out.record(session, draft).await;
         }
         stop.or(waits.then_some(StopReason::AwaitingApproval))
@@ -161,7 +162,7 @@ impl<'a> Calls<'a> {
         work.right_future()
     }
 
-    fn result(&mut self, call: ToolCall, output: ToolOutput, waits: bool) -> Draft {
+    fn result(&mut self, call: ToolCall, output: ToolOutput, beside_requests: bool) -> Draft {
         let ToolOutput { contents, is_error, state, usage, escalate, end_turn } = output;
         let result = Content::ToolResult(ToolResult { call_id: call.id, contents, is_error });
         let mut draft = Draft::message(ChatMessage::new(Role::Tool, [result]));
@@ -174,17 +175,18 @@ impl<'a> Calls<'a> {
         }
         self.exit.escalate |= escalate;
         self.exit.end_turn |= end_turn;
-        match self.note_exit(waits && (escalate || end_turn)) {
+        match self.note_exit(beside_requests && (escalate || end_turn)) {
             Some(change) => draft.change(change),
             None => draft,
         }
     }
 
-    /// The state change that keeps an exit beside waiting calls, or forgets one of an earlier request.
-    fn note_exit(&mut self, waits: bool) -> Option<StateChange> {
+    /// The state change that keeps an exit beside calls that the caller was asked about, or forgets one of an earlier
+    /// request.
+    fn note_exit(&mut self, beside_requests: bool) -> Option<StateChange> {
         let key = || Arc::clone(&self.agent.exit_key);
         let asked = self.exit.escalate || self.exit.end_turn;
-        if waits && asked {
+        if beside_requests && asked {
             self.recorded = true;
             return Some(StateChange::Set { key: key(), value: to_json(self.exit) });
         }
