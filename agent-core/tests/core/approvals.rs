@@ -605,6 +605,27 @@ async fn whenever_a_run_is_cut_the_next_one_goes_on_and_an_approved_call_runs_on
 }
 
 #[tokio::test]
+async fn whenever_a_run_is_cut_an_exit_beside_open_requests_is_not_lost() {
+    for first in 1..5 {
+        for second in 0..2 {
+            let log = Log::default();
+            let client = replies([asks([call("c0", "exit_loop"), del("c1", "x"), call("c2", "look")])]);
+            let agent = keeper(&client, &log);
+            let mut session = session("go");
+            let cx = RunContext::default();
+            cut(agent.run(&mut session, &cx), first).await;
+            if session.open_approvals().is_empty() {
+                assert_eq!(run(&agent, &mut session).await, StopReason::AwaitingApproval);
+            }
+            session.push(ChatMessage::approve("c1"));
+            cut(agent.run(&mut session, &cx), second).await;
+            assert_eq!(run(&agent, &mut session).await, StopReason::Escalated, "cut after {first} and {second}");
+            assert_eq!((log.all().len(), client.requests().len(), session.state().len()), (2, 1, 0));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_cut_between_the_effect_and_its_record_runs_the_call_again() {
     let log = Log::default();
     let noted = log.clone();

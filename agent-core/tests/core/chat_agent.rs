@@ -14,8 +14,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::support::{
-    FnClient, Log, agent, agent_with, asks, block_on, call, collect, constant, ends, limited, noted, replies, seen,
-    session, show, silent, text, thought, tokens, told,
+    FnClient, Log, agent, agent_with, asks, block_on, call, collect, constant, ends, guarded, limited, noted, replies,
+    seen, session, show, silent, text, thought, tokens, told,
 };
 
 fn turns(max: u32) -> ChatAgentOptions {
@@ -188,6 +188,37 @@ async fn the_current_turn_is_the_request_what_is_pending_and_what_the_run_adds()
     user: new question
     user: in short
     user(loop): improve it
+    ");
+}
+
+#[tokio::test]
+async fn the_current_turn_shows_calls_that_were_open_when_the_run_began() {
+    let log = Log::default();
+    let options = ChatAgentOptions { history: History::CurrentTurn, ..ChatAgentOptions::default() };
+    let client = replies([
+        asks([call("c0", "look")]),
+        asks([call("c1", "del"), call("c2", "look")]),
+        ChatMessage::assistant("deleted"),
+        asks([call("c3", "del")]),
+        ChatMessage::assistant("never mind"),
+    ]);
+    let agent = agent_with("a", &client, options).tool(noted("look", &log)).tool(guarded("del", &log));
+    let mut session = Session::new();
+    agent.ask(&mut session, "delete it").await.unwrap();
+    session.push(ChatMessage::approve("c1"));
+    agent.complete(&mut session, &RunContext::default()).await.unwrap();
+    insta::assert_snapshot!(seen(&client, 2), @"
+    user: delete it
+    assistant(a): call c1 del + call c2 look
+    tool(a): c1 = done
+    tool(a): c2 = done
+    ");
+    agent.ask(&mut session, "and that").await.unwrap();
+    agent.ask(&mut session, "or not").await.unwrap();
+    insta::assert_snapshot!(seen(&client, 4), @"
+    assistant(a): call c3 del
+    tool(a): c3 ! not run: the caller went on to something else
+    user: or not
     ");
 }
 

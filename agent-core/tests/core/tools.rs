@@ -8,13 +8,13 @@ use std::{
 };
 
 use agent_core::{
-    Agent, AgentExt, BoxError, ChatAgentOptions, ChatMessage, Content, DuplicateCalls, Error, ErrorKind, Limits,
-    RunContext, Session, StateChange, StopReason, Tool, ToolBudget, ToolContext, ToolOutput, ToolResult, agent_fn,
-    agent_tool, exit_loop,
+    Agent, AgentExt, AgentInfo, BoxError, ChatAgentOptions, ChatMessage, Content, DuplicateCalls, Error, ErrorKind,
+    Limits, RunContext, Session, StateChange, StopReason, Tool, ToolBudget, ToolContext, ToolOutput, ToolResult,
+    Update, Updates, agent_fn, agent_tool, exit_loop,
     testing::{ScriptedAgent, ScriptedClient, assert_laws},
     tool_fn,
 };
-use futures::FutureExt;
+use futures::{FutureExt, StreamExt, stream};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ async fn results_of(tools: Vec<Box<dyn Tool>>, calls: Vec<Content>, cx: &RunCont
     let agent = tools.into_iter().fold(agent("a", &client), |agent, tool| agent.tool(tool));
     let mut session = session("go");
     let updates = assert_laws(&agent, &mut session, cx).await;
-    let Some(agent_core::Update::Done(stop)) = updates.last() else { unreachable!("the laws hold") };
+    let Some(Update::Done(stop)) = updates.last() else { unreachable!("the laws hold") };
     (results(&session), *stop)
 }
 
@@ -377,7 +377,7 @@ async fn cancelled_between_the_answer_and_its_calls_none_of_them_runs() {
     let mut session = session("go");
     let cx = RunContext::default();
     let mut run = agent.run(&mut session, &cx);
-    futures::StreamExt::next(&mut run).await.unwrap().unwrap();
+    run.next().await.unwrap().unwrap();
     cx.cancel().cancel();
     let stop = agent_core::AgentResponse::collect(run).await.unwrap().stop;
     assert_eq!((stop, log.all().len()), (StopReason::Cancelled, 0));
@@ -450,6 +450,30 @@ async fn how_an_agent_ends_is_how_its_tool_answers_and_its_tokens_are_reported_i
     tool(outer): c1 ! agent `x` did not finish: budget exhausted
     tool(outer): c1 ! agent `x` did not finish: iteration limit reached
     tool(outer): c1 ! agent `x` failed: ask the model: overloaded
+    ");
+}
+
+#[tokio::test]
+async fn an_agent_tool_over_a_malformed_agent_is_an_error_result() {
+    /// Ends so often.
+    struct Ends(AgentInfo, usize);
+    impl Agent for Ends {
+        fn info(&self) -> &AgentInfo {
+            &self.0
+        }
+        fn run<'a>(&'a self, _: &'a mut Session, _: &'a RunContext) -> Updates<'a> {
+            stream::repeat_with(|| Ok(Update::Done(StopReason::Completed))).take(self.1).boxed()
+        }
+    }
+    let mut told = vec![];
+    for times in [0, 2] {
+        let request = with_args("c1", "x", json!({"request": "r"}));
+        let tool = agent_tool(Ends(AgentInfo::named("x"), times));
+        told.push(results_of(vec![Box::new(tool)], vec![request], &RunContext::default()).await.0);
+    }
+    insta::assert_snapshot!(told.join("\n"), @"
+    tool(a): c1 ! agent `x` failed: a run stopped without saying how it ended
+    tool(a): c1 ! agent `x` failed: a run went on after it had ended (completed)
     ");
 }
 

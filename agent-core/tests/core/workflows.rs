@@ -1,15 +1,17 @@
 use std::sync::Arc;
 
 use agent_core::{
-    Agent, AgentExt, ChatMessage, Draft, Error, ErrorKind, Event, ParallelAgent, RunContext, SequentialAgent, Session,
-    StopReason, Update, Usage, agent_fn,
+    Agent, AgentExt, ChatMessage, Draft, Error, ErrorKind, Event, Limits, ParallelAgent, RunContext, SequentialAgent,
+    Session, StopReason, Update, Usage, agent_fn,
     testing::{ScriptedAgent, assert_laws},
 };
 use futures::{FutureExt, StreamExt};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::support::{Log, agent, asks, call, collect, cut, guarded, replies, session, set, tokens, told, updates_of};
+use crate::support::{
+    Log, agent, asks, call, collect, cut, guarded, limited, noted, replies, session, set, tokens, told, updates_of,
+};
 
 const SUSPENDED: [StopReason; 3] = [StopReason::AwaitingApproval, StopReason::Cancelled, StopReason::BudgetExhausted];
 const FINISHED: [StopReason; 7] = [
@@ -456,6 +458,24 @@ async fn a_cancelled_parallel_ends_cancelled_and_can_be_taken_up() {
     session.push(ChatMessage::approve("c"));
     assert_eq!(run(&parallel, &mut session).await, StopReason::Completed);
     assert_eq!(log.all(), ["del", "del"]);
+}
+
+#[tokio::test]
+async fn the_ceiling_of_calls_is_exact_over_all_branches_and_stages() {
+    let log = Log::default();
+    let looper = |name: &str| {
+        let client = replies((0..9).map(|_| asks([call("c", "look")])));
+        agent(name, &client).tool(noted("look", &log))
+    };
+    let both = || ParallelAgent::new("p").branch(looper("a")).branch(looper("b"));
+    let nested = ParallelAgent::new("q").branch(both()).branch(SequentialAgent::new("s").then(looper("c")));
+    let cx = limited(Limits { model_calls: Some(10), ..Limits::default() });
+    let mut session = session("go");
+    assert_eq!(nested.complete(&mut session, &cx).await.unwrap().stop, StopReason::BudgetExhausted);
+    assert_eq!((cx.spent().model_calls, log.all().len()), (10, 10));
+    let cx = limited(Limits { tool_calls: Some(4), ..Limits::default() });
+    assert_eq!(nested.complete(&mut session, &cx).await.unwrap().stop, StopReason::BudgetExhausted);
+    assert_eq!((cx.spent().tool_calls, log.all().len()), (4, 14));
 }
 
 #[tokio::test]
