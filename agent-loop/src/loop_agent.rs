@@ -356,8 +356,10 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Who asked this loop to end. Deeper in the path are nested loops, which consumed what they were asked.
     fn escalated_by(&self, last: &AgentResponse) -> String {
-        let event = last.events.iter().rev().find(|event| event.escalate);
+        let depth = self.out.cx().path().len() + 1;
+        let event = last.events.iter().rev().find(|event| event.escalate && event.path.len() == depth);
         event.map_or_else(|| self.agent.inner.info().name.clone(), |event| event.author.to_string())
     }
 }
