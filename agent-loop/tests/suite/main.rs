@@ -12,5 +12,6 @@ mod contract_workflows;
 mod evaluators;
 #[cfg(all(feature = "command", unix))]
 mod evaluators_command;
+mod laws;
 mod reference_model;
 mod support;

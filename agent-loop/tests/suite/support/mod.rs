@@ -6,7 +6,7 @@ mod judging;
 mod runs;
 mod show;
 
-pub(crate) use agents::{Count, acts, boom, chat, escalates, gated, says, spends, tool_turn};
+pub(crate) use agents::{Count, acts, boom, chat, escalates, gated, says, spends, tool_call, tool_turn};
 pub(crate) use evaluators::{Log, judge, never, noted, scripted, until};
 pub(crate) use judging::{Passes, digest_of};
 pub(crate) use runs::{block_on, cut, fold, go, outcome, try_go};
