@@ -121,7 +121,7 @@ async fn a_hook_answers_skipped_and_the_loop_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn time_out_interrupts_a_tool_and_an_evaluator() {
     let slow = tool_fn("slow", "Waits.", |_: Value, _: ToolContext| async {
-        tokio::time::sleep(Duration::from_secs(3600)).await;
+        tokio::time::sleep(Duration::from_hours(1)).await;
         Ok("done")
     });
     let client = ScriptedClient::new().calls("1", "slow", json!({})).says("ok");
@@ -137,7 +137,7 @@ async fn time_out_interrupts_a_tool_and_an_evaluator() {
 
     let agent = LoopAgent::new("loop", says("w").0, cap(3)).evaluator(evaluate_async_fn("slow", |_| {
         Box::pin(async {
-            tokio::time::sleep(Duration::from_secs(3600)).await;
+            tokio::time::sleep(Duration::from_hours(1)).await;
             Ok(LoopEvaluation::Satisfied)
         })
     }));

@@ -227,16 +227,15 @@ async fn without_a_verdict_at_the_cap_even_a_good_last_pass_is_the_limit() {
     for max in [1, 3] {
         let log = Log::default();
         let options = LoopOptions { verdict_at_cap: false, ..cap(max) };
-        let good = move |cx: &agent_loop::LoopContext<'_>| match cx.iteration == max {
-            true => LoopEvaluation::Satisfied,
-            false => LoopEvaluation::again(),
+        let good = move |cx: &agent_loop::LoopContext<'_>| {
+            if cx.iteration == max { LoopEvaluation::Satisfied } else { LoopEvaluation::again() }
         };
         let agent = LoopAgent::new("loop", says("w").0, options).evaluator(noted("e", &log, good));
         let mut session = asked("go");
         assert_eq!(go(&agent, &mut session).await.stop, StopReason::IterationLimit);
-        assert_eq!(log.get().len() as u32, max - 1);
+        assert_eq!(log.get().len(), max as usize - 1);
         let outcome = outcome(&session);
-        assert_eq!((outcome.by, outcome.why, outcome.iterations.len() as u32), (None, None, max));
+        assert_eq!((outcome.by, outcome.why, outcome.iterations.len()), (None, None, max as usize));
     }
 }
 

@@ -56,7 +56,9 @@ async fn the_bill_of_an_evaluator_that_fails_is_in_the_events_and_in_the_next_re
     insta::assert_snapshot!(error, @"ask the judge");
     assert_eq!(events.iter().filter_map(|event| event.usage).sum::<agent_core::Usage>(), tokens(12, 2));
     let mut folded = before;
-    events.iter().for_each(|event| folded.apply(event));
+    for event in &events {
+        folded.apply(event);
+    }
     assert_eq!(folded, session);
     assert_eq!((outcome(&session).stop, outcome(&session).iterations), (None, vec![]));
 

@@ -98,7 +98,9 @@ async fn a_forged_or_repeated_answer_is_an_error_until_new_words_come() {
         let agent = agent.evaluator(until(1));
         let mut session = asked("buy");
         go(&agent, &mut session).await;
-        forged.into_iter().for_each(|answer| session.push(answer));
+        for answer in forged {
+            session.push(answer);
+        }
         for _ in 0..2 {
             assert_eq!(try_go(&agent, &mut session).await.unwrap_err().kind(), ErrorKind::Invalid);
             assert_eq!((paid.get(), client.requests().len()), (0, 1));

@@ -23,7 +23,9 @@ async fn run(runner: &Runner, message: impl Into<Option<ChatMessage>>) -> Result
 
 fn replay(events: &[Event]) -> Session {
     let mut session = Session::new();
-    events.iter().for_each(|event| session.apply(event));
+    for event in events {
+        session.apply(event);
+    }
     session
 }
 

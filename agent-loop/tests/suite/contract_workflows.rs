@@ -76,7 +76,8 @@ async fn a_final_stage_tells_the_outcome_whatever_the_exit() {
         (LoopEvaluation::feedback("f"), StopReason::IterationLimit, Some("iteration limit reached, f")),
         (LoopEvaluation::Halt("h".into()), StopReason::Halted, Some("halted by an evaluator, h")),
     ] {
-        let inner = || LoopAgent::new("loop", says("w").0, cap(1)).evaluator(scripted("e", &[evaluation.clone()]));
+        let inner =
+            || LoopAgent::new("loop", says("w").0, cap(1)).evaluator(scripted("e", std::slice::from_ref(&evaluation)));
         let mut session = asked("go");
         let response = go(&SequentialAgent::new("all").then(inner()).finally(teller()), &mut session).await;
         assert_eq!((response.stop, response.text().as_str()), (stop, told.unwrap()));

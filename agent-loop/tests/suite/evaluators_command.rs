@@ -14,7 +14,7 @@ fn shell(script: &str) -> CommandSucceeds {
 
 async fn run(command: &CommandSucceeds) -> Result<LoopEvaluation, Error> {
     let passes = Passes::of(&["x"]).await;
-    tokio::time::timeout(Duration::from_secs(60), passes.ask(command)).await.expect("the evaluator hangs")
+    tokio::time::timeout(Duration::from_mins(1), passes.ask(command)).await.expect("the evaluator hangs")
 }
 
 async fn feedback(command: &CommandSucceeds) -> String {

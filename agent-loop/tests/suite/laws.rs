@@ -48,7 +48,7 @@ fn unpaired(session: &Session) -> (Vec<String>, Vec<String>) {
         for content in message.contents.iter() {
             match content {
                 Content::ToolCall(ToolCall { id, .. }) | Content::InvalidToolCall { id, .. } => {
-                    open.push((at, id.clone()))
+                    open.push((at, id.clone()));
                 }
                 Content::ToolResult(result) => match open.iter().position(|(_, id)| *id == result.call_id) {
                     Some(at) => drop(open.remove(at)),

@@ -60,9 +60,12 @@ pub(crate) fn spends(name: &str) -> (impl Agent + 'static, Count) {
 /// An agent that says nothing and escalates in its runs of these numbers.
 pub(crate) fn escalates(name: &str, at: &[u32]) -> (impl Agent + 'static, Count) {
     let at = at.to_vec();
-    acts(name, move |run| match at.contains(&run) {
-        true => (vec![Draft::default().escalate()], Ok(StopReason::Escalated)),
-        false => (vec![], Ok(StopReason::Completed)),
+    acts(name, move |run| {
+        if at.contains(&run) {
+            (vec![Draft::default().escalate()], Ok(StopReason::Escalated))
+        } else {
+            (vec![], Ok(StopReason::Completed))
+        }
     })
 }
 

@@ -19,9 +19,12 @@ impl Log {
 
 /// Says `f1`, `f2`, … before this iteration; then it is satisfied.
 pub(crate) fn until(iteration: u32) -> impl LoopEvaluator + 'static {
-    evaluate_fn("until", move |cx| match cx.iteration < iteration {
-        true => LoopEvaluation::feedback(format!("f{}", cx.iteration)),
-        false => LoopEvaluation::Satisfied,
+    evaluate_fn("until", move |cx| {
+        if cx.iteration < iteration {
+            LoopEvaluation::feedback(format!("f{}", cx.iteration))
+        } else {
+            LoopEvaluation::Satisfied
+        }
     })
 }
 
