@@ -1,0 +1,57 @@
+//! Clients by name, for command lines.
+
+use std::sync::Arc;
+
+use agent_core::{ChatClient, Error, ErrorKind, Result};
+
+use crate::{HttpOptions, OpenAi, Secret, settings};
+
+/// What a name may begin with.
+const SERVICES: [&str; 2] = ["openai", "openai-compatible"];
+
+/// The client of a name such as `openai:gpt-5` or `openai-compatible:qwen`, set up by the environment (see the crate's
+/// table of variables). `base_url` wins over the variable.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] if the name is unknown (the known ones are listed) or a variable is missing.
+pub fn client_for(name: &str, base_url: Option<&str>) -> Result<Arc<dyn ChatClient>> {
+    client_from_vars(name, base_url, settings::env)
+}
+
+/// As [`client_for`], with another place to look variables up.
+///
+/// # Errors
+/// As [`client_for`].
+pub fn client_from_vars(
+    name: &str,
+    base_url: Option<&str>,
+    look_up: impl Fn(&str) -> Option<String>,
+) -> Result<Arc<dyn ChatClient>> {
+    let unknown = || {
+        let known = SERVICES.map(|service| format!("`{service}:MODEL`")).join(", ");
+        Error::new(
+            ErrorKind::Invalid,
+            format!("find the model `{name}`: name a service and a model; there are: {known}"),
+        )
+    };
+    let (service, model) = name.split_once(':').filter(|(_, model)| !model.is_empty()).ok_or_else(unknown)?;
+    let options = |variable: &str| HttpOptions {
+        base_url: base_url.map(str::to_owned).or_else(|| settings::optional(variable, &look_up)),
+        ..HttpOptions::default()
+    };
+    match service {
+        "openai" => {
+            let key = settings::required(service, "OPENAI_API_KEY", &look_up)?;
+            Ok(Arc::new(OpenAi::new(model, key, options("OPENAI_BASE_URL"))?))
+        }
+        "openai-compatible" => {
+            let key = settings::optional("OPENAI_COMPATIBLE_API_KEY", &look_up).map(Secret::from);
+            let base_url = match base_url {
+                Some(url) => url.to_owned(),
+                None => settings::required(service, "OPENAI_COMPATIBLE_BASE_URL", &look_up)?,
+            };
+            Ok(Arc::new(OpenAi::compatible(model, &base_url, key, HttpOptions::default())?))
+        }
+        _ => Err(unknown()),
+    }
+}

@@ -1,0 +1,11 @@
+//! OpenAI's Chat Completions, and the many services that are compatible with them.
+//!
+//! Source: <https://platform.openai.com/docs/api-reference/chat>.
+
+mod client;
+mod details;
+mod map;
+mod read;
+mod wire;
+
+pub use client::OpenAi;

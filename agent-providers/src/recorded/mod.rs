@@ -1,0 +1,10 @@
+//! Cassettes: a model's answers, recorded once and replayed for ever.
+
+mod cassette;
+mod client;
+mod entry;
+mod normal;
+mod redact;
+
+pub use cassette::{CassetteMode, Recorded};
+pub use client::RecordedClient;
