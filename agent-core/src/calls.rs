@@ -12,6 +12,8 @@ pub(crate) struct TrackedCall {
     pub(crate) message: usize,
     /// Who wrote that message.
     pub(crate) author: Option<Arc<str>>,
+    /// Whether the history holds the call itself, not only the question about it.
+    pub(crate) called: bool,
     /// Whether the caller was asked about it.
     pub(crate) requested: bool,
     /// What the caller answered.
@@ -70,16 +72,16 @@ impl CallLog {
         content: &Content,
     ) {
         match content {
-            Content::ToolCall(call) => self.open(open, Asked::Call(call.clone()), at, message, false),
+            Content::ToolCall(call) => self.open(open, Asked::Call(call.clone()), (at, message), true),
             Content::InvalidToolCall { id, name, why, .. } => {
                 let asked = Asked::Invalid { id: id.clone(), name: name.clone(), why: why.clone() };
-                self.open(open, asked, at, message, false);
+                self.open(open, asked, (at, message), true);
             }
             Content::ApprovalRequest(call) => {
                 let waiting = open.get(&call.id).into_iter().flatten().copied().find(|&i| !self.calls[i].requested);
                 match waiting {
                     Some(i) => self.calls[i].requested = true,
-                    None => self.open(open, Asked::Call(call.clone()), at, message, true),
+                    None => self.open(open, Asked::Call(call.clone()), (at, message), false),
                 }
             }
             Content::ApprovalResponse { call_id, approved, reason } => {
@@ -109,13 +111,13 @@ impl CallLog {
         &mut self,
         open: &mut HashMap<String, Vec<usize>>,
         call: Asked,
-        message: usize,
-        by: &ChatMessage,
-        requested: bool,
+        (message, by): (usize, &ChatMessage),
+        called: bool,
     ) {
         open.entry(call.id().to_owned()).or_default().push(self.calls.len());
         let author = by.author.clone();
-        self.calls.push(TrackedCall { call, message, author, requested, answer: None, result: None });
+        let requested = !called;
+        self.calls.push(TrackedCall { call, message, author, called, requested, answer: None, result: None });
     }
 
     /// Calls without a result, in order.

@@ -25,7 +25,6 @@ pub enum Delta {
 
 /// One item of a run.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a box for each event would cost an allocation on the hot path")]
 pub enum Update {
     /// A piece for display.
     Delta(Delta),

@@ -1,0 +1,60 @@
+//! An agent as a tool of another.
+
+use futures::StreamExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{
+    Agent, BoxError, Session, StopReason, Tool, ToolContext, ToolFn, ToolOutput, Update, emitter::no_end,
+    error::describe, response::Fold, tool_fn,
+};
+
+/// What a model tells an agent that it uses as a tool.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Request {
+    /// What the agent is to do, with everything that it has to know.
+    request: String,
+}
+
+/// An agent as a tool: each call is a run on a session of its own, under the same limits and cancellation.
+///
+/// The tool has the agent's name and description. Its result is the agent's last text if the run ended
+/// [`Completed`](StopReason::Completed) or [`Escalated`](StopReason::Escalated); an escalation stays inside. Any
+/// other end is an error result that names it, and so is an error. An approval cannot be answered from outside, so
+/// an agent that asks for one ends with an error result: give such tools to the outer agent. The tokens that it used
+/// are in [`ToolOutput::usage`].
+pub fn agent_tool(agent: impl Agent + 'static) -> impl Tool {
+    let info = agent.info().clone();
+    let agent = std::sync::Arc::new(agent);
+    let run = move |args: Request, cx: ToolContext| {
+        let agent = agent.clone();
+        async move { Ok::<_, BoxError>(ask(&*agent, args.request, &cx).await) }
+    };
+    let tool: ToolFn<Request, _> = tool_fn(info.name, info.description, run);
+    tool
+}
+
+/// What the agent says, whatever happens: tokens are counted also where the run fails.
+async fn ask(agent: &dyn Agent, request: String, cx: &ToolContext) -> ToolOutput {
+    let mut session = Session::new();
+    session.push(request);
+    let run = cx.run.for_tool();
+    let mut updates = agent.run(&mut session, &run);
+    let mut fold = Fold::default();
+    let end = loop {
+        match updates.next().await {
+            None => break Err(no_end()),
+            Some(Err(error)) => break Err(error),
+            Some(Ok(Update::Delta(_))) => (),
+            Some(Ok(Update::Event(event))) => fold.add(event),
+            Some(Ok(Update::Done(stop))) => break Ok(stop),
+        }
+    };
+    let response = fold.end(StopReason::Completed);
+    let output = match end {
+        Ok(StopReason::Completed | StopReason::Escalated) => ToolOutput::text(response.text()),
+        Ok(stop) => ToolOutput::error(format!("agent `{}` did not finish: {stop}", agent.info().name)),
+        Err(error) => ToolOutput::error(format!("agent `{}` failed: {}", agent.info().name, describe(&error))),
+    };
+    ToolOutput { usage: Some(response.usage), ..output }
+}

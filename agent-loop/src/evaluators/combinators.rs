@@ -1,0 +1,159 @@
+//! Evaluators made of evaluators.
+
+use std::{fmt, sync::Arc};
+
+use agent_core::Result;
+use async_trait::async_trait;
+
+use crate::{LoopContext, LoopEvaluation, LoopEvaluator};
+
+/// Evaluators as one, see [`any_of`].
+#[derive(Clone)]
+pub struct AnyOf {
+    name: String,
+    members: Vec<Arc<dyn LoopEvaluator>>,
+}
+
+/// One evaluator of several: it objects as soon as one does, in order, with that one's evaluation.
+pub fn any_of<E>(name: impl Into<String>, members: impl IntoIterator<Item = E>) -> AnyOf
+where
+    E: LoopEvaluator + 'static,
+{
+    AnyOf { name: name.into(), members: shared(members) }
+}
+
+#[async_trait]
+impl LoopEvaluator for AnyOf {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn evaluate(&self, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
+        for member in &self.members {
+            let evaluation = member.evaluate(cx).await?;
+            if evaluation != LoopEvaluation::Satisfied {
+                return Ok(evaluation);
+            }
+        }
+        Ok(LoopEvaluation::Satisfied)
+    }
+}
+
+/// Evaluators as one, see [`all_of`].
+#[derive(Clone)]
+pub struct AllOf {
+    name: String,
+    members: Vec<Arc<dyn LoopEvaluator>>,
+}
+
+/// One evaluator of several: it objects only if all do, with the first one's evaluation. They are asked in order until
+/// one is satisfied; one that halts, halts.
+pub fn all_of<E>(name: impl Into<String>, members: impl IntoIterator<Item = E>) -> AllOf
+where
+    E: LoopEvaluator + 'static,
+{
+    AllOf { name: name.into(), members: shared(members) }
+}
+
+#[async_trait]
+impl LoopEvaluator for AllOf {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn evaluate(&self, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
+        let mut first = None;
+        for member in &self.members {
+            match member.evaluate(cx).await? {
+                LoopEvaluation::Satisfied => return Ok(LoopEvaluation::Satisfied),
+                halt @ LoopEvaluation::Halt(_) => return Ok(halt),
+                more @ (LoopEvaluation::Continue(_) | LoopEvaluation::ContinueWith(_)) => {
+                    first.get_or_insert(more);
+                }
+            }
+        }
+        Ok(first.unwrap_or(LoopEvaluation::Satisfied))
+    }
+}
+
+/// An evaluator with a limit, see [`at_most`].
+#[derive(Debug, Clone, Copy)]
+pub struct AtMost<E> {
+    n: usize,
+    inner: E,
+}
+
+/// An evaluator that may decide `n` iterations of a loop; after that it is satisfied, unasked. It counts the
+/// iterations that carry its name, so it has to be an evaluator of the loop itself, not part of another.
+pub fn at_most<E: LoopEvaluator>(n: u32, inner: E) -> AtMost<E> {
+    AtMost { n: n as usize, inner }
+}
+
+#[async_trait]
+impl<E: LoopEvaluator> LoopEvaluator for AtMost<E> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    async fn evaluate(&self, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
+        let objections = cx.earlier.iter().filter(|earlier| earlier.by.as_deref() == Some(self.name())).count();
+        if objections >= self.n { Ok(LoopEvaluation::Satisfied) } else { self.inner.evaluate(cx).await }
+    }
+}
+
+/// An evaluator with a condition, see [`only_while`].
+#[derive(Clone, Copy)]
+pub struct OnlyWhile<P, E> {
+    condition: P,
+    inner: E,
+}
+
+/// An evaluator that is asked only while a condition holds; otherwise it is satisfied.
+pub fn only_while<P, E>(condition: P, inner: E) -> OnlyWhile<P, E>
+where
+    P: Fn(&LoopContext<'_>) -> bool + Send + Sync,
+    E: LoopEvaluator,
+{
+    OnlyWhile { condition, inner }
+}
+
+#[async_trait]
+impl<P, E> LoopEvaluator for OnlyWhile<P, E>
+where
+    P: Fn(&LoopContext<'_>) -> bool + Send + Sync,
+    E: LoopEvaluator,
+{
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    async fn evaluate(&self, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
+        if (self.condition)(cx) { self.inner.evaluate(cx).await } else { Ok(LoopEvaluation::Satisfied) }
+    }
+}
+
+fn shared<E: LoopEvaluator + 'static>(members: impl IntoIterator<Item = E>) -> Vec<Arc<dyn LoopEvaluator>> {
+    members.into_iter().map(|member| Arc::new(member) as Arc<dyn LoopEvaluator>).collect()
+}
+
+fn names(members: &[Arc<dyn LoopEvaluator>]) -> Vec<&str> {
+    members.iter().map(super::super::evaluator::LoopEvaluator::name).collect()
+}
+
+impl fmt::Debug for AnyOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyOf").field("name", &self.name).field("members", &names(&self.members)).finish()
+    }
+}
+
+impl fmt::Debug for AllOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AllOf").field("name", &self.name).field("members", &names(&self.members)).finish()
+    }
+}
+
+impl<P, E: fmt::Debug> fmt::Debug for OnlyWhile<P, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnlyWhile").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,15 @@
+//! Evaluators that ship.
+
+mod combinators;
+#[cfg(feature = "command")]
+mod command;
+mod guards;
+mod marker;
+mod state;
+
+pub use combinators::{AllOf, AnyOf, AtMost, OnlyWhile, all_of, any_of, at_most, only_while};
+#[cfg(feature = "command")]
+pub use command::CommandSucceeds;
+pub use guards::{Oscillating, Stalled, TimeBudget, TokenBudget};
+pub use marker::CompletionMarker;
+pub use state::{StateEquals, UntilEscalated};

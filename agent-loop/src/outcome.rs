@@ -1,0 +1,145 @@
+//! A loop's record in the session's state, and what it comes to.
+
+use std::{ops::Range, sync::Arc};
+
+use agent_core::{ChatMessage, Event, Session, StateChange, StopReason, Usage};
+use serde::{Deserialize, Serialize};
+
+/// How a loop went, read from a session's state: during the loop, after it, and after a crash.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoopOutcome {
+    /// Why it ended; none while it runs, and if it crashed or failed.
+    pub stop: Option<StopReason>,
+    /// Who decided: the evaluator that objected at the cap or halted, or the agent that escalated.
+    pub by: Option<String>,
+    /// What that evaluator said.
+    pub why: Option<String>,
+    /// The finished iterations, oldest first.
+    pub iterations: Vec<IterationRecord>,
+}
+
+impl LoopOutcome {
+    /// The outcome of the loop of this name; none if it never began in this session.
+    pub fn of(session: &Session, name: &str) -> Option<Self> {
+        let keys = Keys::new(name);
+        let Progress { stop, by, why, .. } = session.get(&keys.record)?;
+        let iterations = session.get(&keys.iterations).unwrap_or_default();
+        Some(Self { stop, by, why, iterations })
+    }
+
+    /// Whether the work is done.
+    pub fn passed(&self) -> bool {
+        self.stop == Some(StopReason::Completed)
+    }
+}
+
+/// One finished iteration, as the session keeps it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IterationRecord {
+    /// The tokens of the whole pass: judges, and what it used before an interruption.
+    #[serde(skip_serializing_if = "is_default")]
+    pub usage: Usage,
+    /// How long it took, in milliseconds; after an interruption, since then.
+    #[serde(skip_serializing_if = "is_default")]
+    pub millis: u64,
+    /// The evaluator that objected, or the agent that escalated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// What the evaluator said; none if it said nothing, or messages of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
+    /// See [`Iteration::digest`](crate::Iteration::digest).
+    pub digest: u64,
+}
+
+impl IterationRecord {
+    /// The iteration that an event finishes, with the loop's name: for those who watch a stream.
+    pub fn of(event: &Event) -> Option<(Arc<str>, Self)> {
+        event.state.iter().find_map(|change| {
+            let StateChange::Append { key, value } = change else { return None };
+            let name = key.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+            Some((name.into(), Self::deserialize(value).ok()?))
+        })
+    }
+}
+
+const PREFIX: &str = "loop:";
+const SUFFIX: &str = ":iterations";
+
+/// Where a loop keeps its record.
+#[derive(Debug, Clone)]
+pub(crate) struct Keys {
+    pub(crate) record: Arc<str>,
+    pub(crate) iterations: Arc<str>,
+}
+
+impl Keys {
+    pub(crate) fn new(name: &str) -> Self {
+        Self { record: format!("{PREFIX}{name}").into(), iterations: format!("{PREFIX}{name}{SUFFIX}").into() }
+    }
+
+    /// Whether a loop of this name would keep its record where another keeps its list.
+    pub(crate) fn are_ambiguous(name: &str) -> bool {
+        name.ends_with(SUFFIX)
+    }
+}
+
+/// The record under `loop:<name>`; the finished iterations are a list beside it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stop: Option<StopReason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) why: Option<String>,
+    /// The request that the loop serves: in another turn it begins anew.
+    pub(crate) turn: u64,
+    /// The messages that it serves.
+    pub(crate) request: Range<usize>,
+    /// How many messages there were when it began.
+    pub(crate) mark: usize,
+    /// What the next iteration begins with, while unsaid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) input: Option<Vec<ChatMessage>>,
+    /// What an interrupted pass has used.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) partial: Usage,
+}
+
+impl Progress {
+    /// A loop that begins now.
+    pub(crate) fn begin(session: &Session) -> Self {
+        let messages = session.messages().len();
+        let pending = session.pending().len();
+        let request = if pending > 0 { messages - pending..messages } else { request_of_turn(session) };
+        Self { turn: session.turn().number, request, mark: messages, ..Self::default() }
+    }
+
+    /// The record of a loop that was interrupted in the session's current turn.
+    pub(crate) fn interrupted(session: &Session, keys: &Keys) -> Option<Self> {
+        let known: Self = session.get(&keys.record)?;
+        let open = known.stop.is_none_or(StopReason::is_suspended);
+        (open && known.turn == session.turn().number).then_some(known)
+    }
+
+    /// Takes the loop up among other branches' messages: it must not rewind those.
+    pub(crate) fn rebase(&mut self, session: &Session) {
+        self.request = request_of_turn(session);
+        self.mark = session.messages().len();
+    }
+}
+
+/// What the caller said in this turn before anyone answered.
+fn request_of_turn(session: &Session) -> Range<usize> {
+    use agent_core::Role;
+    let messages = session.messages();
+    let start = session.turn().start.min(messages.len());
+    let spoken = messages[start..].iter().position(|m| matches!(m.role, Role::Assistant | Role::Tool));
+    start..spoken.map_or(messages.len(), |at| start + at)
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
