@@ -16,6 +16,11 @@ impl Secret {
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
+
+    /// The key as the value of an `Authorization` header (RFC 6750).
+    pub(crate) fn bearer(&self) -> Self {
+        Self(format!("Bearer {}", self.0).into())
+    }
 }
 
 impl From<&str> for Secret {

@@ -73,7 +73,7 @@ impl OpenAi {
     }
 
     fn with(flavor: Flavor, base_url: &str, model: String, key: Option<Secret>, options: HttpOptions) -> Result<Self> {
-        let auth = key.map(|key| (AUTHORIZATION, Secret::from(format!("Bearer {}", key.expose()))));
+        let auth = key.map(|key| (AUTHORIZATION, key.bearer()));
         let http = Http::new(flavor.provider(), base_url, auth.into_iter().collect(), options)?;
         Ok(Self { http, model, flavor })
     }

@@ -1,13 +1,14 @@
 //! Requests as Chat Completions write them.
 
 use agent_core::{
-    ChatMessage, ChatOptions, ChatRequest, Content, Format, ReasoningEffort, Result, Role, ToolCall, ToolChoice,
-    ToolResult, ToolSpec,
+    ChatMessage, ChatOptions, ChatRequest, Content, Format, Result, Role, ToolCall, ToolChoice, ToolResult, ToolSpec,
 };
-use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
 
-use crate::unsupported::{self, unsupported};
+use crate::{
+    media::{base64, data_url},
+    unsupported::{self, unsupported},
+};
 
 /// Which of the two: they name the output limit differently, and only OpenAI has a dialect of JSON Schema of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,23 +71,13 @@ fn options(options: &ChatOptions, flavor: Flavor, body: &mut Map<String, Value>)
     if reasoning.budget.is_some() {
         return Err(unsupported(flavor.provider(), "the option `reasoning.budget`; set `reasoning.effort`"));
     }
-    put("reasoning_effort", reasoning.effort.map(|effort| effort_word(effort).into()));
+    put("reasoning_effort", reasoning.effort.map(|effort| json!(effort)));
     put("tool_choice", choice(tool_choice));
     put("response_format", response_format(format, flavor)?);
     for (key, value) in extra {
         put(key, Some(value.clone()));
     }
     Ok(())
-}
-
-pub(crate) fn effort_word(effort: ReasoningEffort) -> &'static str {
-    match effort {
-        ReasoningEffort::None => "none",
-        ReasoningEffort::Minimal => "minimal",
-        ReasoningEffort::Low => "low",
-        ReasoningEffort::Medium => "medium",
-        ReasoningEffort::High => "high",
-    }
 }
 
 fn choice(choice: &ToolChoice) -> Option<Value> {
@@ -158,17 +149,19 @@ fn part(content: &Content, flavor: Flavor) -> Result<Value> {
 }
 
 fn data_part(mime_type: &str, data: &[u8], flavor: Flavor) -> Result<Value> {
-    let base64 = || STANDARD.encode(data);
-    let url = || format!("data:{mime_type};base64,{}", base64());
     match mime_type {
         "audio/wav" | "audio/x-wav" => {
-            Ok(json!({ "type": "input_audio", "input_audio": { "data": base64(), "format": "wav" } }))
+            Ok(json!({ "type": "input_audio", "input_audio": { "data": base64(data), "format": "wav" } }))
         }
         "audio/mpeg" | "audio/mp3" => {
-            Ok(json!({ "type": "input_audio", "input_audio": { "data": base64(), "format": "mp3" } }))
+            Ok(json!({ "type": "input_audio", "input_audio": { "data": base64(data), "format": "mp3" } }))
         }
-        "application/pdf" => Ok(json!({ "type": "file", "file": { "filename": "document.pdf", "file_data": url() } })),
-        image if image.starts_with("image/") => Ok(json!({ "type": "image_url", "image_url": { "url": url() } })),
+        "application/pdf" => Ok(
+            json!({ "type": "file", "file": { "filename": "document.pdf", "file_data": data_url(mime_type, data) } }),
+        ),
+        image if image.starts_with("image/") => {
+            Ok(json!({ "type": "image_url", "image_url": { "url": data_url(mime_type, data) } }))
+        }
         other => Err(unsupported(flavor.provider(), &format!("content of type `{other}`"))),
     }
 }

@@ -1,7 +1,9 @@
 //! What Chat Completions stream, as tolerantly as can be: unknown fields and values pass, and so does `null`.
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
+
+use crate::wire::or_default;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -94,9 +96,4 @@ pub(super) struct PromptDetails {
 pub(super) struct CompletionDetails {
     #[serde(deserialize_with = "or_default")]
     pub(super) reasoning_tokens: u64,
-}
-
-/// `null` is the default, too.
-fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
-    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
