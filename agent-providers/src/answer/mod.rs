@@ -2,9 +2,13 @@
 
 mod event;
 mod fold;
+#[cfg(test)]
+mod laws;
+mod reader;
 
 pub(crate) use event::WireEvent;
 pub(crate) use fold::Answer;
+pub(crate) use reader::Reader;
 
 use crate::{ProviderError, framing::Frame};
 

@@ -9,3 +9,8 @@ mod read;
 mod wire;
 
 pub use client::OpenAi;
+
+/// How its streams are read.
+pub(crate) fn reader() -> (crate::framing::Sse, read::ChatStream) {
+    Default::default()
+}
