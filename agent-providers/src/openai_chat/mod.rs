@@ -6,6 +6,8 @@ mod client;
 mod details;
 mod map;
 mod read;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use client::OpenAi;
