@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, path::PathBuf, process::ExitCode, sync::Arc};
 
-use agent_core::{ChatClient, Result, StopReason};
+use agent_core::{ChatClient, ChatOptions, Result, StopReason};
 use agent_providers::{CassetteMode, Recorded, client_for};
 use clap::Args;
 
@@ -53,6 +53,11 @@ impl ModelArgs {
     pub fn client(&self, text: &str, case: &str) -> Result<Arc<dyn ChatClient>> {
         self.client_or(|| Ok(Arc::new(Recorded::replay(text)?.replay_trial(case, 0))), case)
     }
+}
+
+/// The same question gets the same answer, as far as a service can.
+pub fn repeatable() -> ChatOptions {
+    ChatOptions { temperature: Some(0.0), seed: Some(1), max_output_tokens: Some(200), ..ChatOptions::default() }
 }
 
 /// Ends a program: code 0 if its work is done or waits for the user, 1 if a run ended otherwise, 2 after an error,

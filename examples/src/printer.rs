@@ -72,7 +72,7 @@ impl Printer {
             let verdict = match (record.by, record.feedback) {
                 (Some(by), Some(feedback)) => format!(", {by}: {feedback}"),
                 (Some(by), None) => format!(", {by}"),
-                (None, _) => ": nobody objects".to_owned(),
+                (None, _) => ": accepted".to_owned(),
             };
             println!("[iteration {}{verdict}]\n", self.iterations);
         }

@@ -18,8 +18,8 @@ use std::{
 };
 
 use agent_core::{
-    Agent, BoxError, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, Error, ErrorKind, JsonlStore, Result,
-    RunContext, Runner, SessionStore, StopReason, Tool, ToolCall, ToolContext, tool_fn,
+    Agent, BoxError, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, Error, ErrorKind, JsonlStore, Result, Role,
+    RunContext, Runner, Session, SessionStore, StopReason, Tool, ToolContext, tool_fn,
 };
 use agent_examples::{ModelArgs, Script, call_text, print_run};
 use clap::{ArgGroup, Parser, Subcommand};
@@ -101,13 +101,17 @@ async fn run(cli: Cli) -> Result<StopReason> {
     let model =
         cli.model.client_or(|| Ok(Arc::new(Script::parse(include_str!("approval.script.jsonl"))?)), "approval")?;
     let store = JsonlStore::open(cli.dir.join("sessions"))?;
-    let asked = store.load(SESSION).await?.session.open_approvals();
+    let session = store.load(SESSION).await?.session;
     let message = match cli.step.unwrap_or(Step::Start) {
         Step::Start => {
             println!("{REQUEST}\n");
             Some(ChatMessage::user(REQUEST))
         }
-        Step::Answer { reject, .. } => Some(answer(&asked, reject, &cli.dir)?),
+        Step::Answer { reject, .. } => Some(answer(&session, reject, &cli.dir)?),
+        Step::Resume if is_done(&session) => {
+            println!("nothing to go on with");
+            return Ok(StopReason::Completed);
+        }
         Step::Resume => None,
     };
 
@@ -123,7 +127,8 @@ async fn run(cli: Cli) -> Result<StopReason> {
 }
 
 /// The customer's answer to what was asked.
-fn answer(asked: &[ToolCall], reject: Option<String>, dir: &Path) -> Result<ChatMessage> {
+fn answer(session: &Session, reject: Option<String>, dir: &Path) -> Result<ChatMessage> {
+    let asked = session.open_approvals();
     let Some(call) = asked.first() else {
         let context = format!("answer in {}: nothing was asked there, or it is answered already", dir.display());
         return Err(Error::new(ErrorKind::Invalid, context));
@@ -132,6 +137,12 @@ fn answer(asked: &[ToolCall], reject: Option<String>, dir: &Path) -> Result<Chat
         Some(reason) => ChatMessage::reject(&call.id, reason),
         None => ChatMessage::approve(&call.id),
     })
+}
+
+/// Whether the last word is an answer of the agent's.
+fn is_done(session: &Session) -> bool {
+    let is_answer = |message: &ChatMessage| message.role == Role::Assistant && message.tool_calls().next().is_none();
+    session.open_approvals().is_empty() && session.messages().last().is_none_or(is_answer)
 }
 
 #[tokio::main]

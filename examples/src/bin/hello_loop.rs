@@ -1,13 +1,13 @@
-//! The smallest loop: a writer, and an evaluator that objects until the text is short enough.
+//! The smallest loop: a writer, and an evaluator that objects until the answer is short enough.
 
 use std::process::ExitCode;
 
 use agent_core::{AgentExt, ChatAgent, ChatAgentOptions, Result, Session, StopReason};
-use agent_examples::ModelArgs;
+use agent_examples::{ModelArgs, repeatable};
 use agent_loop::{LoopAgent, LoopEvaluation, LoopOptions, LoopOutcome, evaluate_fn};
 use clap::Parser;
 
-/// Runs a writer until its sentence is short enough.
+/// Runs a writer until its answer is short enough.
 #[derive(Parser)]
 struct Cli {
     #[command(flatten)]
@@ -16,15 +16,15 @@ struct Cli {
 
 async fn run(cli: Cli) -> Result<StopReason> {
     let model = cli.model.client(include_str!("hello_loop.jsonl"), "hello")?;
-    let writer = ChatAgent::new("writer", model, ChatAgentOptions::default());
+    let writer = ChatAgent::new("writer", model, ChatAgentOptions { chat: repeatable(), ..Default::default() });
     let is_short = evaluate_fn("is_short", |cx| match cx.last.text().split_whitespace().count() {
         0..=12 => LoopEvaluation::Satisfied,
-        words => LoopEvaluation::feedback(format!("That is {words} words long. Say it in at most 12.")),
+        _ => LoopEvaluation::feedback("Shorter: at most 12 words, please."),
     });
     let agent = LoopAgent::new("shorten", writer, LoopOptions::default()).evaluator(is_short);
 
     let mut session = Session::new();
-    let response = agent.ask(&mut session, "Say in one sentence what a lighthouse is for.").await?;
+    let response = agent.ask(&mut session, "What is a lighthouse for?").await?;
 
     for message in session.messages() {
         println!("{}: {}", message.author.as_deref().unwrap_or("user"), message.text());

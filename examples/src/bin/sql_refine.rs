@@ -16,11 +16,11 @@
 use std::{num::NonZeroU32, process::ExitCode, sync::Arc};
 
 use agent_core::{
-    Agent, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, ChatOptions, Draft, Emitter, Error, ErrorKind, Result,
-    RunContext, SequentialAgent, Session, StopReason, agent_fn,
+    Agent, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, Draft, Emitter, Error, ErrorKind, Result, RunContext,
+    SequentialAgent, Session, StopReason, agent_fn,
 };
 use agent_examples::{
-    ModelArgs, print_run,
+    ModelArgs, print_run, repeatable,
     sql::{Database, Verdict, check},
 };
 use agent_loop::{ContextMode, LoopAgent, LoopEvaluation, LoopOptions, LoopOutcome, evaluate_fn};
@@ -96,13 +96,7 @@ fn writer(model: Arc<dyn ChatClient>, database: &Database) -> ChatAgent {
         ChatAgentOptions {
             instructions: instructions.into(),
             output_key: Some("answer".into()),
-            // The same question gets the same answers.
-            chat: ChatOptions {
-                temperature: Some(0.0),
-                seed: Some(1),
-                max_output_tokens: Some(200),
-                ..ChatOptions::default()
-            },
+            chat: repeatable(),
             ..ChatAgentOptions::default()
         },
     )

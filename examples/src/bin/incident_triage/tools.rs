@@ -83,7 +83,7 @@ pub(super) fn list_deploys() -> impl Tool {
     })
 }
 
-/// The lines about a service.
+/// The lines about a service: those that begin with its name.
 fn of(data: &'static str, service: Service) -> impl Iterator<Item = &'static str> {
-    data.lines().filter(move |line| line.split_whitespace().any(|word| word == service.name()))
+    data.lines().filter(move |line| line.starts_with(service.name()))
 }
