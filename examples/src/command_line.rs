@@ -6,6 +6,8 @@ use agent_core::{ChatClient, ChatOptions, Result, StopReason};
 use agent_providers::{CassetteMode, Recorded, client_for};
 use clap::Args;
 
+use crate::Script;
+
 /// Which model to ask. Without `--model` the example replays answers that it carries, offline.
 #[derive(Debug, Clone, Args)]
 pub struct ModelArgs {
@@ -26,32 +28,40 @@ impl ModelArgs {
         self.model.is_some()
     }
 
-    /// The model that was asked for, else the one given.
-    ///
-    /// # Errors
-    /// If there is no such model, or the cassette to record into cannot be written. The known services are listed.
-    pub fn client_or(
-        &self,
-        offline: impl FnOnce() -> Result<Arc<dyn ChatClient>>,
-        case: &str,
-    ) -> Result<Arc<dyn ChatClient>> {
-        let Some(model) = &self.model else { return offline() };
-        let client = client_for(model, self.base_url.as_deref())?;
-        match &self.record {
-            None => Ok(client),
-            Some(file) => {
-                let cassette = Recorded::open(file, CassetteMode::RecordMissing)?;
-                Ok(Arc::new(cassette.trial(case, 0, client)))
-            }
-        }
-    }
-
     /// The model that was asked for, else one that replays a case of the cassette in `text`.
     ///
     /// # Errors
-    /// As [`client_or`](Self::client_or), or if the text is no cassette.
-    pub fn client(&self, text: &str, case: &str) -> Result<Arc<dyn ChatClient>> {
-        self.client_or(|| Ok(Arc::new(Recorded::replay(text)?.replay_trial(case, 0))), case)
+    /// If there is no such model (the known services are listed), or a cassette cannot be used.
+    pub fn recorded(&self, text: &str, case: &str) -> Result<Arc<dyn ChatClient>> {
+        match self.real(case)? {
+            Some(client) => Ok(client),
+            None => Ok(Arc::new(Recorded::replay(text)?.replay_trial(case, 0))),
+        }
+    }
+
+    /// The model that was asked for, else the [`Script`] in `text`.
+    ///
+    /// # Errors
+    /// As [`recorded`](Self::recorded).
+    pub fn scripted(&self, text: &str, case: &str) -> Result<Arc<dyn ChatClient>> {
+        match self.real(case)? {
+            Some(client) => Ok(client),
+            None => Ok(Arc::new(Script::parse(text)?)),
+        }
+    }
+
+    fn real(&self, case: &str) -> Result<Option<Arc<dyn ChatClient>>> {
+        let Some(model) = &self.model else { return Ok(None) };
+        let client = client_for(model, self.base_url.as_deref())?;
+        let Some(file) = &self.record else { return Ok(Some(client)) };
+        let cassette = Recorded::open(file, CassetteMode::RecordMissing)?;
+        Ok(Some(Arc::new(cassette.trial(case, 0, client))))
+    }
+
+    /// Says whose answers these are.
+    pub fn headline(&self, client: &dyn ChatClient) -> String {
+        let offline = if self.is_live() { "" } else { ", offline" };
+        format!("model: {}{offline}", client.model())
     }
 }
 

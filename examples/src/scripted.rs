@@ -83,7 +83,7 @@ impl Script {
 
 impl ChatClient for Script {
     fn model(&self) -> &'static str {
-        "script"
+        "hand-written script"
     }
 
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {

@@ -21,7 +21,7 @@ use agent_core::{
     Agent, BoxError, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, Error, ErrorKind, JsonlStore, Result, Role,
     RunContext, Runner, Session, SessionStore, StopReason, Tool, ToolContext, tool_fn,
 };
-use agent_examples::{ModelArgs, Script, call_text, print_run};
+use agent_examples::{ModelArgs, call_text, print_run};
 use clap::{ArgGroup, Parser, Subcommand};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -98,8 +98,8 @@ fn clerk(model: Arc<dyn ChatClient>, ledger: PathBuf) -> impl Agent {
 }
 
 async fn run(cli: Cli) -> Result<StopReason> {
-    let model =
-        cli.model.client_or(|| Ok(Arc::new(Script::parse(include_str!("approval.script.jsonl"))?)), "approval")?;
+    let model = cli.model.scripted(include_str!("approval.script.jsonl"), "approval")?;
+    println!("{}", cli.model.headline(&model));
     let store = JsonlStore::open(cli.dir.join("sessions"))?;
     let session = store.load(SESSION).await?.session;
     let message = match cli.step.unwrap_or(Step::Start) {
@@ -120,7 +120,8 @@ async fn run(cli: Cli) -> Result<StopReason> {
 
     for call in store.load(SESSION).await?.session.open_approvals() {
         println!("\nmay it run {}?", call_text(&call));
-        println!("  approval answer --approve\n  approval answer --reject REASON");
+        let dir = cli.dir.display();
+        println!("  approval answer --dir {dir} --approve\n  approval answer --dir {dir} --reject REASON");
     }
     println!("\nkept in {}", cli.dir.display());
     Ok(stop)

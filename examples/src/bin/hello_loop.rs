@@ -15,7 +15,7 @@ struct Cli {
 }
 
 async fn run(cli: Cli) -> Result<StopReason> {
-    let model = cli.model.client(include_str!("hello_loop.jsonl"), "hello")?;
+    let model = cli.model.recorded(include_str!("hello_loop.jsonl"), "hello")?;
     let writer = ChatAgent::new("writer", model, ChatAgentOptions { chat: repeatable(), ..Default::default() });
     let is_short = evaluate_fn("is_short", |cx| match cx.last.text().split_whitespace().count() {
         0..=12 => LoopEvaluation::Satisfied,

@@ -149,7 +149,8 @@ async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> Result<T> + S
 
 async fn run(cli: Cli) -> Result<StopReason> {
     let (question, case) = cli.question()?;
-    let model = cli.model.client(include_str!("sql_refine.jsonl"), &case)?;
+    let model = cli.model.recorded(include_str!("sql_refine.jsonl"), &case)?;
+    println!("{}", cli.model.headline(&model));
     let agent = sql_refine(model, Arc::new(Database::ferry()?));
 
     println!("{question}\n");

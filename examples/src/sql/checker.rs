@@ -55,6 +55,9 @@ fn without_fence(answer: &str) -> &str {
 
 /// What is wrong with a statement, if it compiles: its kind is seen as it is, its program by `EXPLAIN`.
 fn compile(connection: &rusqlite::Connection, sql: &str) -> rusqlite::Result<Option<&'static str>> {
+    if sql.contains('\0') {
+        return Ok(Some(ONE_SELECT)); // for SQLite it would end there
+    }
     let statement = connection.prepare(sql)?;
     if statement.column_count() == 0 || statement.is_explain() != 0 {
         return Ok(Some(ONE_SELECT));
@@ -78,8 +81,10 @@ fn describe(database: &Database, sql: &str, error: &rusqlite::Error) -> String {
         other => return other.to_string(),
     };
     match code {
-        ErrorCode::AuthorizationForStatementDenied => ONE_SELECT.to_owned(),
-        ErrorCode::OperationInterrupted => "it takes too long to compile; write a simpler statement".to_owned(),
+        ErrorCode::AuthorizationForStatementDenied if text == "not authorized" => ONE_SELECT.to_owned(),
+        ErrorCode::OperationInterrupted | ErrorCode::OutOfMemory => {
+            "it takes too much to compile; write a simpler statement".to_owned()
+        }
         _ => with_remedy(database.tables(), sql, text),
     }
 }

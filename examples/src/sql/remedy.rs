@@ -6,7 +6,7 @@ use super::database::Table;
 pub(super) fn with_remedy(tables: &[Table], sql: &str, message: &str) -> String {
     let remedy = if message.starts_with("no such column") {
         tables.iter().filter(|table| names(sql, &table.name)).map(columns).collect::<Vec<_>>().join("; ")
-    } else if message.starts_with("no such table") {
+    } else if message.starts_with("no such table") || message.starts_with("access to ") {
         let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
         format!("there are: {}", names.join(", "))
     } else if message.starts_with("ambiguous column name") {

@@ -13,7 +13,7 @@ use agent_core::{
     Agent, ChatAgent, ChatAgentOptions, ChatClient, Content, DuplicateCalls, Error, ErrorKind, Limits, Result,
     RunContext, Session, StopReason, ToolBudget, Update,
 };
-use agent_examples::{ModelArgs, Script, print_run};
+use agent_examples::{ModelArgs, print_run};
 use clap::Parser;
 use futures::{StreamExt, TryStreamExt};
 
@@ -43,8 +43,9 @@ fn triage(model: Arc<dyn ChatClient>) -> impl Agent {
 }
 
 async fn run(cli: Cli) -> Result<StopReason> {
-    let script = || -> Result<Arc<dyn ChatClient>> { Ok(Arc::new(Script::parse(include_str!("script.jsonl"))?)) };
-    let agent = triage(cli.model.client_or(script, "incident")?);
+    let model = cli.model.scripted(include_str!("script.jsonl"), "incident")?;
+    println!("{}", cli.model.headline(&model));
+    let agent = triage(model);
     let limits =
         Limits { model_calls: Some(12), tool_calls: Some(12), wall: Some(Duration::from_mins(5)), ..Limits::default() };
     let mut trace = open_trace(cli.trace)?;
