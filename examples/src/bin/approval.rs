@@ -6,11 +6,11 @@
 //! ```
 //!
 //! Nothing waits in memory. The session is a file of events; "go on after an answer" and "go on after a crash" are the
-//! same call. The one thing that events cannot undo is what the tool does to the world, so the tool notes each refund
-//! under the call's name and makes none twice, however often it is called.
+//! same call. What a tool does to the world is no event, and a crash may come between the two; so this tool notes each
+//! refund under its call, and makes none twice.
 
 use std::{
-    fs::{File, OpenOptions, read_to_string},
+    fs::{OpenOptions, read_to_string},
     io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -81,10 +81,10 @@ fn refund(ledger: PathBuf) -> impl Tool {
 /// Makes an entry, unless it is there: a crash between the entry and the event that records it runs the tool again.
 fn enter(ledger: &Path, args: &Refund, cx: &ToolContext) -> Result<String, BoxError> {
     let Refund { booking, crowns } = args;
-    let name = format!("turn {} {}", cx.session.turn().number, cx.call.id);
-    let mut file: File = OpenOptions::new().create(true).append(true).open(ledger)?;
-    if !read_to_string(ledger)?.lines().any(|line| line.starts_with(&name)) {
-        file.write_all(format!("{name}: {crowns} crowns for booking {booking}\n").as_bytes())?;
+    let entry = format!("turn {} {}: {crowns} crowns for booking {booking}", cx.session.turn().number, cx.call.id);
+    let mut file = OpenOptions::new().create(true).append(true).open(ledger)?;
+    if !read_to_string(ledger)?.lines().any(|line| line == entry) {
+        file.write_all(format!("{entry}\n").as_bytes())?;
         file.sync_all()?;
     }
     Ok(format!("paid {crowns} crowns back for booking {booking}"))

@@ -38,7 +38,7 @@ const CAP: NonZeroU32 = NonZeroU32::new(5).expect("not zero");
 
 /// Answers a question about a ferry line with a SQL statement that is checked before it is run.
 #[derive(Parser)]
-#[command(after_help = QUESTIONS.iter().enumerate().fold("Questions:\n".to_owned(), |list, (at, question)| list + &format!("  {}  {question}\n", at + 1)))]
+#[command(after_help = list_of_questions())]
 struct Cli {
     /// The number of a question below, or, with `--model`, one of your own.
     #[arg(long, value_name = "N | TEXT", default_value = "1")]
@@ -50,32 +50,37 @@ struct Cli {
 impl Cli {
     /// The question, and its case in the cassette.
     fn question(&self) -> Result<(&str, String)> {
-        let numbered = self
-            .question
-            .parse::<usize>()
-            .ok()
-            .and_then(|number| Some((QUESTIONS.get(number.checked_sub(1)?)?, number)));
-        match numbered {
-            Some((question, number)) => Ok((question, format!("question {number}"))),
+        let number: usize = self.question.parse().unwrap_or_default();
+        match QUESTIONS.get(number.wrapping_sub(1)) {
+            Some(question) => Ok((question, format!("question {number}"))),
             None if self.model.is_live() => Ok((&self.question, "own question".to_owned())),
-            None => Err(Error::new(
-                ErrorKind::Invalid,
-                format!(
-                    "answer `{}` offline: only the questions 1 to {} are recorded (see --help); name a real model with --model",
-                    self.question,
-                    QUESTIONS.len()
-                ),
-            )),
+            None => {
+                let (asked, count) = (&self.question, QUESTIONS.len());
+                let context = format!(
+                    "answer `{asked}` offline: only the questions 1 to {count} are recorded (see --help); name a real \
+                     model with --model"
+                );
+                Err(Error::new(ErrorKind::Invalid, context))
+            }
         }
     }
 }
 
+fn list_of_questions() -> String {
+    let lines = QUESTIONS.iter().enumerate().map(|(at, question)| format!("\n  {}  {question}", at + 1));
+    format!("Questions:{}", lines.collect::<String>())
+}
+
 fn sql_refine(model: Arc<dyn ChatClient>, database: Arc<Database>) -> impl Agent {
     let attempt = SequentialAgent::new("attempt").then(writer(model, &database)).then(checker(database.clone()));
-    let is_accepted = evaluate_fn("verdict", |cx| match cx.session.get::<Verdict>("verdict") {
-        Some(Verdict::Accepted) => LoopEvaluation::Satisfied,
-        Some(Verdict::Refused) | None => {
-            LoopEvaluation::feedback(cx.session.get::<String>("feedback").unwrap_or_default())
+    let is_accepted = evaluate_fn("verdict", |cx| {
+        // An attempt that ended before the checker leaves the verdict of the one before.
+        let is_checked = cx.last.stop == StopReason::Completed;
+        match cx.session.get("verdict") {
+            Some(Verdict::Accepted) if is_checked => LoopEvaluation::Satisfied,
+            Some(Verdict::Accepted | Verdict::Refused) | None => {
+                LoopEvaluation::feedback(cx.session.get::<String>("feedback").unwrap_or_default())
+            }
         }
     });
     let options = LoopOptions { max_iterations: CAP, context: ContextMode::Fresh, ..LoopOptions::default() };
@@ -109,11 +114,11 @@ fn checker(database: Arc<Database>) -> impl Agent {
 async fn check_answer(database: Arc<Database>, session: &mut Session, out: Emitter) -> Result<StopReason> {
     let answer: String = session.get("answer").unwrap_or_default();
     let checked = off_the_runtime(move || check(&database, &answer)).await?;
-    let attempt = Draft::default().append("attempts", &checked.statement).set("verdict", checked.verdict);
-    let draft = match checked.feedback {
-        None => attempt.remove("feedback"),
-        Some(feedback) => attempt.set("feedback", feedback),
-    };
+    let draft = Draft::default()
+        .remove("answer")
+        .append("attempts", &checked.statement)
+        .set("verdict", checked.verdict)
+        .set("feedback", checked.feedback.unwrap_or_default());
     out.record(session, draft).await;
     Ok(StopReason::Completed)
 }
@@ -125,18 +130,16 @@ fn report(database: Arc<Database>) -> impl Agent {
 /// The last stage: it runs after a success as after the cap.
 async fn tell(database: Arc<Database>, session: &mut Session, out: Emitter) -> Result<StopReason> {
     let outcome = LoopOutcome::of(session, "refine").unwrap_or_default();
+    let count = outcome.iterations.len();
     let attempts: Vec<String> = session.get("attempts").unwrap_or_default();
     let last = attempts.last().cloned().unwrap_or_default();
     let text = if outcome.passed() {
         let statement = last.clone();
         let rows = off_the_runtime(move || database.query(&statement, 10)).await?;
-        format!("Attempt {} was accepted:\n\n{last}\n\n{rows}", attempts.len())
+        format!("Attempt {count} was accepted:\n\n{last}\n\n{rows}")
     } else {
         let why = outcome.why.unwrap_or_default();
-        format!(
-            "No answer: none of {} attempts was accepted. The last one:\n\n{last}\n\nrefused: {why}",
-            attempts.len()
-        )
+        format!("No answer: none of {count} attempts was accepted. The last one:\n\n{last}\n\nrefused: {why}")
     };
     out.record(session, Draft::message(ChatMessage::assistant(text.trim_end()))).await;
     Ok(StopReason::Completed)
