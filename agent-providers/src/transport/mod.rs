@@ -110,11 +110,11 @@ impl Http {
     fn redact(&self, mut error: ProviderError) -> ProviderError {
         let ProviderError { message, code, request_id, .. } = &mut error;
         for text in [Some(message), code.as_mut(), request_id.as_mut()].into_iter().flatten() {
-            for secret in &self.secrets {
-                let value = secret.expose();
-                let value = value.strip_prefix("Bearer ").unwrap_or(value);
-                if value.len() >= SHORTEST_SECRET && text.contains(value) {
-                    *text = text.replace(value, "[key]");
+            // Word by word: in `Bearer KEY` the key alone is the secret.
+            let words = self.secrets.iter().flat_map(|secret| secret.expose().split_whitespace());
+            for word in words.filter(|word| word.len() >= SHORTEST_SECRET) {
+                if text.contains(word) {
+                    *text = text.replace(word, "[key]");
                 }
             }
         }
@@ -145,7 +145,7 @@ async fn document(response: &mut Response, end: Instant) -> (Vec<u8>, Option<Pro
     (body, None)
 }
 
-/// Shorter values, such as a version in a header, are words and not secrets.
+/// Shorter words in headers, such as `Bearer` or a version, are no secrets.
 const SHORTEST_SECRET: usize = 8;
 
 /// The name of a service at a place of the caller's choice.

@@ -1,6 +1,7 @@
 //! Every protocol against every fault, over real connections: no fault looks like success.
 
 mod faults;
+mod options;
 mod protocols;
 mod server;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use agent_core::ChatClient;
 use agent_providers::{HttpOptions, OpenAi, OpenAiResponses, ProviderErrorKind, TimeOuts};
+use serde_json::json;
 
 use ProviderErrorKind::{ContextTooLong, Overloaded, RateLimited, Server};
 
@@ -15,6 +16,8 @@ pub(crate) struct Protocol {
     pub(crate) content_type: &'static str,
     /// A whole answer; it says "Let me add – twice." and calls `add` twice.
     pub(crate) stream: &'static str,
+    /// A whole answer that says a text.
+    pub(crate) says: fn(&str) -> String,
     /// What the event that ends the answer contains.
     pub(crate) terminal: &'static str,
     /// Whether the end of the stream is a part of the answer's end: something may come behind the terminal event.
@@ -41,6 +44,10 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             name: "openai-chat",
             content_type: "text/event-stream",
             stream: include_str!("../streams/openai_chat.sse"),
+            says: |text| {
+                let choice = json!({ "index": 0, "delta": { "content": text }, "finish_reason": "stop" });
+                format!("data: {}\n\ndata: [DONE]\n\n", json!({ "choices": [choice] }))
+            },
             terminal: r#""finish_reason":"tool_calls""#,
             ends_with_stream: true,
             separator: "\n\n",
@@ -64,6 +71,11 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             name: "openai-responses",
             content_type: "text/event-stream",
             stream: include_str!("../streams/openai_responses.sse"),
+            says: |text| {
+                let delta = json!({ "type": "response.output_text.delta", "item_id": "m", "delta": text });
+                let end = json!({ "type": "response.completed", "response": { "status": "completed" } });
+                format!("data: {delta}\n\ndata: {end}\n\n")
+            },
             terminal: r#""type":"response.completed""#,
             ends_with_stream: false,
             separator: "\n\n",
