@@ -18,7 +18,7 @@ use crate::{
 /// The answer of a stream of these chunks.
 fn read(chunks: &[Value]) -> Result<ChatResponse, ProviderError> {
     let (framing, decode) = reader();
-    let mut reader = Reader::new(framing, decode, Answer::new("openai-compatible", "m"));
+    let mut reader = Reader::new(framing, decode, Answer::new("openai-compatible@here", "m"));
     for chunk in chunks {
         reader.push(format!("data: {chunk}\n\n").as_bytes())?;
     }
@@ -32,6 +32,7 @@ fn read(chunks: &[Value]) -> Result<ChatResponse, ProviderError> {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the calls read better")]
 fn delta(delta: Value) -> Value {
     json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] })
 }
@@ -40,6 +41,7 @@ fn finish(reason: &str) -> Value {
     json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the calls read better")]
 fn call(call: Value) -> Value {
     delta(json!({ "tool_calls": [call] }))
 }
@@ -163,7 +165,7 @@ fn thoughts_under_two_names_are_told_once() {
 }
 
 #[test]
-fn reasoning_details_come_back_to_the_same_model_only() {
+fn reasoning_details_come_back_to_the_same_model_of_the_same_service_only() {
     let chunks = [
         delta(json!({ "reasoning_details": [{ "type": "reasoning.text", "index": 0, "text": "a" }] })),
         delta(
@@ -175,13 +177,19 @@ fn reasoning_details_come_back_to_the_same_model_only() {
     ];
     let message = read(&chunks).unwrap().message;
     let request = ChatRequest { messages: [message].into(), ..ChatRequest::default() };
-    let written = |model: &str| body(&request, model, Flavor::Compatible).unwrap()["messages"][0].clone();
+    let written =
+        |model: &str, service: &str| body(&request, model, Flavor::Compatible, service).unwrap()["messages"][0].clone();
     let details = json!([
         { "type": "reasoning.text", "index": 0, "text": "ab", "signature": "s" },
         { "type": "reasoning.encrypted", "index": 1, "data": "x" },
     ]);
-    assert_eq!(written("m"), json!({ "role": "assistant", "content": "A", "reasoning_details": details }));
-    assert_eq!(written("other"), json!({ "role": "assistant", "content": "A" }));
+    assert_eq!(
+        written("m", "openai-compatible@here"),
+        json!({ "role": "assistant", "content": "A", "reasoning_details": details })
+    );
+    for (model, service) in [("other", "openai-compatible@here"), ("m", "openai-compatible@elsewhere")] {
+        assert_eq!(written(model, service), json!({ "role": "assistant", "content": "A" }));
+    }
 }
 
 #[test]
@@ -241,7 +249,7 @@ fn full_request() -> ChatRequest {
             max_output_tokens: Some(100),
             seed: Some(7),
             stop: vec!["END".into()],
-            reasoning: Reasoning { effort: Some(ReasoningEffort::Low), budget: None },
+            reasoning: Reasoning::Effort(ReasoningEffort::Low),
             tool_choice: ToolChoice::Tool("look".into()),
             format: Format::JsonSchema {
                 name: "An Answer".into(),
@@ -261,8 +269,8 @@ fn result(call_id: &str, text: &str, is_error: bool) -> ChatMessage {
 
 #[test]
 fn a_request_says_all_that_it_is_asked_to() {
-    insta::assert_json_snapshot!("request-openai", body(&full_request(), "m", Flavor::OpenAi).unwrap());
-    insta::assert_json_snapshot!("request-compatible", body(&full_request(), "m", Flavor::Compatible).unwrap());
+    insta::assert_json_snapshot!("request-openai", body(&full_request(), "m", Flavor::OpenAi, "openai").unwrap());
+    insta::assert_json_snapshot!("request-compatible", body(&full_request(), "m", Flavor::Compatible, "here").unwrap());
 }
 
 #[test]
@@ -272,7 +280,7 @@ fn what_cannot_be_sent_is_an_error_that_names_it() {
         ..ChatRequest::default()
     };
     let mut budget = ChatRequest::default();
-    budget.options.reasoning.budget = Some(1000);
+    budget.options.reasoning = Reasoning::Budget(1000);
     let image = Content::Data { mime_type: "image/png".into(), data: vec![1] };
     let image_result = Content::ToolResult(ToolResult { call_id: "a".into(), contents: vec![image], is_error: false });
     let requests = [
@@ -282,9 +290,19 @@ fn what_cannot_be_sent_is_an_error_that_names_it() {
         ChatRequest { messages: [ChatMessage::new(Role::Tool, [image_result])].into(), ..ChatRequest::default() },
     ];
     let errors = requests.map(|request| {
-        let error = body(&request, "m", Flavor::OpenAi).unwrap_err();
+        let error = body(&request, "m", Flavor::OpenAi, "openai").unwrap_err();
         assert_eq!(error.kind(), agent_core::ErrorKind::Unsupported);
         error.to_string()
     });
     insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[test]
+fn a_choice_of_no_tool_is_said_only_where_there_are_tools() {
+    let mut request = full_request();
+    request.options.tool_choice = ToolChoice::None;
+    let written = |request: &ChatRequest| body(request, "m", Flavor::OpenAi, "openai").unwrap();
+    assert_eq!(written(&request)["tool_choice"], "none");
+    request.tools = [].into();
+    assert_eq!(written(&request).get("tool_choice"), None);
 }
