@@ -85,21 +85,19 @@ fn a_service_that_is_not_there_is_an_error() {
     let url = format!("http://127.0.0.1:{port}/v1");
     let mut command = example(SQL_REFINE);
     let said = transcript(command.args(["--model", "openai-compatible:coder", "--base-url", &url]));
-    let (said, _) = said.split_once(": error sending").unwrap(); // the rest is the system's
-    insta::assert_snapshot!(said, @r"
-    model: coder
-    What is the average fare of each vessel?
-
-    --- stderr
-    error: ask `coder` of openai-compatible: the connection failed; check the network and the base URL
-    ");
+    assert!(said.contains("\n--- stderr\nerror: ask `coder`"), "{said}");
+    assert!(said.contains("check the network and the base URL"), "{said}");
+    assert!(said.ends_with("--- code 2\n"), "{said}");
 }
 
 #[test]
 fn a_model_of_an_unknown_place_or_without_a_key_is_an_error() {
-    let models = ["openai-compatible:coder", "openai:gpt-5"];
-    let said = models.map(|model| transcript(example(HELLO_LOOP).args(["--model", model])));
-    insta::assert_snapshot!(said.join("\n"));
+    let missing = [("openai-compatible:coder", "OPENAI_COMPATIBLE_BASE_URL"), ("openai:gpt-5", "OPENAI_API_KEY")];
+    for (model, variable) in missing {
+        let said = transcript(example(HELLO_LOOP).args(["--model", model]));
+        assert!(said.starts_with("--- stderr\nerror: ") && said.contains(variable), "{said}");
+        assert!(said.ends_with("--- code 2\n"), "{said}");
+    }
 }
 
 #[test]
@@ -111,4 +109,28 @@ fn what_belongs_to_a_model_needs_one() {
 #[test]
 fn the_help_lists_the_questions() {
     insta::assert_snapshot!(transcript(example(SQL_REFINE).arg("--help")));
+}
+
+#[test]
+fn the_readme_shows_what_the_programs_print() {
+    let readme = include_str!("../README.md");
+    let directory = tempfile::tempdir().unwrap();
+    let approval = |arguments: &[&str]| {
+        let mut command = example(APPROVAL);
+        command.args(arguments).arg("--dir").arg(directory.path());
+        command
+    };
+    let programs = [
+        example(HELLO_LOOP),
+        example(SQL_REFINE),
+        approval(&[]),
+        approval(&["answer", "--approve"]),
+        example(INCIDENT_TRIAGE),
+    ];
+    for mut program in programs {
+        let output = program.output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let printed = printed.replace(directory.path().to_str().unwrap(), "/tmp/agent-approval");
+        assert!(readme.contains(&printed), "not in README.md:\n{printed}");
+    }
 }
