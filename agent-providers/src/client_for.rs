@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn a_name_and_the_environment_make_a_client() {
-        let here = "http://localhost:8080/v1";
-        let set = vars(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", here), ("OPENAI_COMPATIBLE_BASE_URL", here)]);
+        const HERE: &str = "http://localhost:8080/v1";
+        let set = vars(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", HERE), ("OPENAI_COMPATIBLE_BASE_URL", HERE)]);
         for (name, model) in [
             ("openai:gpt-test", "gpt-test"),
             ("openai-responses:gpt-test", "gpt-test"),
