@@ -51,7 +51,7 @@
 //! and is a snapshot.
 //!
 //! ```
-//! use agent_core::{AgentExt, ChatAgent, ChatAgentOptions, Session, testing::ScriptedClient};
+//! use agent_core::{AgentExt, ChatAgent, ChatAgentOptions, RunContext, Session, testing::ScriptedClient};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> agent_core::Result<()> {
@@ -61,7 +61,7 @@
 //! let mut session = Session::new();
 //! session.push("A haiku, please.");
 //! let mut copy = session.clone();
-//! let response = poet.complete(&mut session, &Default::default()).await?;
+//! let response = poet.complete(&mut session, &RunContext::default()).await?;
 //!
 //! assert_eq!(session.get::<String>("haiku").as_deref(), Some("An old silent pond…"));
 //! response.events.iter().for_each(|event| copy.apply(event));
