@@ -186,6 +186,7 @@ mod response;
 mod runner;
 mod session;
 mod store;
+mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tool;
