@@ -138,7 +138,9 @@ async fn answers_that_fit_no_open_request_are_invalid_and_nothing_runs() {
         let agent = keeper(&client, &log);
         let mut session = session("go");
         run(&agent, &mut session).await;
-        answers.into_iter().for_each(|answer| session.push(answer));
+        for answer in answers {
+            session.push(answer);
+        }
         errors.push(format!("{what}: {}", told(&fails(&agent, &mut session).await)));
         assert_eq!((log.all(), client.requests().len()), (vec!["look".to_owned()], 1), "{what}");
         session.push(yes("c1"));
@@ -181,7 +183,9 @@ async fn a_forged_answer_before_anything_was_asked_is_invalid_until_there_are_ne
         let client = replies([ok()]);
         let agent = keeper(&client, &log);
         let mut session = Session::new();
-        history.into_iter().for_each(|message| session.push(message));
+        for message in history {
+            session.push(message);
+        }
         session.push(ChatMessage::approve("c1"));
         fails(&agent, &mut session).await;
         session.push(ChatMessage::approve("c1"));
@@ -545,7 +549,7 @@ async fn crashed(first: usize, second: usize) -> (Vec<String>, bool) {
     let log = Log::default();
     // A model that knows from the conversation where it stands, as a real one does.
     let client = crate::support::FnClient(|request: agent_core::ChatRequest| {
-        let results = request.messages.iter().flat_map(|m| m.tool_results()).count();
+        let results = request.messages.iter().flat_map(ChatMessage::tool_results).count();
         let message = match results {
             0 => asks([del("c1", "x"), call("c2", "look"), call("c3", "send")]),
             3 => asks([call("c1", "look")]),
