@@ -32,8 +32,8 @@ where
 {
     let shared = Arc::new(Shared { author: author.into(), cx: cx.clone(), slot: Mutex::default() });
     if &*shared.author == Event::CALLER {
-        let body: Option<Instrumented<Fut>> = None;
-        return Box::pin(Run { shared, body, end: Some(Err(callers_name())), used: Usage::default() });
+        let (end, used) = (Some(Err(callers_name())), Usage::default());
+        return Box::pin(Run { shared, body: None::<Instrumented<Fut>>, end, used });
     }
     let span = telemetry::run(&shared.author, cx);
     let body = body(Emitter { shared: shared.clone() }).instrument(span);

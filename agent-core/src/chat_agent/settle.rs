@@ -42,6 +42,16 @@ enum Todo {
     Wait,
 }
 
+impl Todo {
+    /// The call that gets its result now.
+    fn settled_id(&self) -> Option<&str> {
+        match self {
+            Self::Run(call) | Self::Refuse(call, _) => Some(&call.id),
+            Self::Ask(_) | Self::Wait => None,
+        }
+    }
+}
+
 impl<'a> Calls<'a> {
     pub(super) fn new(agent: &'a ChatAgent, out: &'a Emitter, session: &Session) -> Self {
         let turn = session.turn().number;
@@ -57,23 +67,20 @@ impl<'a> Calls<'a> {
         let requested = calls.iter().any(|call| call.requested);
         let todos: Vec<Todo> = calls.into_iter().map(|call| self.plan(call, start)).collect();
         let waits = todos.iter().any(|todo| matches!(todo, Todo::Ask(_) | Todo::Wait));
-        let mut questions = Vec::new();
-        let mut work: Vec<BoxFuture<'a, _>> = Vec::new();
+        // Of two calls of one id a result would be taken for the first, unless that one was asked about before.
+        let settles = |id: &str| todos.iter().any(|todo| todo.settled_id() == Some(id));
+        let ask_first = todos.iter().any(|todo| matches!(todo, Todo::Ask(call) if settles(&call.id)));
+        let (mut questions, mut work) = (Vec::new(), Vec::<BoxFuture<'a, _>>::new());
         for todo in todos {
             match todo {
                 Todo::Run(call) => work.push(self.run_tool(call, session).boxed()),
                 Todo::Refuse(call, why) => work.push(std::future::ready((call, ToolOutput::error(why), None)).boxed()),
-                Todo::Ask(call) => questions.push(Content::ApprovalRequest(call)),
+                Todo::Ask(call) => questions.push(call),
                 Todo::Wait => (),
             }
         }
-        // Asked before any result is there, so that a result of the same id is not taken for one of these calls.
-        if !questions.is_empty() {
-            let mut draft = Draft::message(ChatMessage::new(Role::Assistant, questions));
-            if let Some(change) = self.note_exit(true) {
-                draft = draft.change(change);
-            }
-            self.out.record(session, draft).await;
+        if ask_first {
+            self.ask(session, std::mem::take(&mut questions)).await;
         }
         let mut stop = None;
         let mut results = stream::iter(work).buffered(self.agent.options.tool_concurrency.get());
@@ -82,7 +89,24 @@ impl<'a> Calls<'a> {
             let draft = self.result(call, output, waits || requested);
             self.out.record(session, draft).await;
         }
-        stop.or(waits.then_some(StopReason::AwaitingApproval))
+        if stop.is_some() {
+            return stop;
+        }
+        self.ask(session, questions).await;
+        waits.then_some(StopReason::AwaitingApproval)
+    }
+
+    /// Asks the caller about calls, if there are any.
+    async fn ask(&mut self, session: &mut Session, calls: Vec<ToolCall>) {
+        if calls.is_empty() {
+            return;
+        }
+        let mut draft =
+            Draft::message(ChatMessage::new(Role::Assistant, calls.into_iter().map(Content::ApprovalRequest)));
+        if let Some(change) = self.note_exit(true) {
+            draft = draft.change(change);
+        }
+        self.out.record(session, draft).await;
     }
 
     /// Ends the run as its tools asked, and forgets that they did.

@@ -56,12 +56,13 @@ impl ParallelAgent {
         self.check_branches()?;
         let mut done = self.begin(session, &out).await;
         let mut stored = session.state().contains_key(&*self.key).then(|| done.clone());
-        let cx = out.cx().in_branch();
         let mut ends = done.ends.clone();
-        let mut forks: Vec<(usize, Session)> =
-            (0..self.branches.len()).filter(|at| !ends.contains_key(at)).map(|at| (at, session.clone())).collect();
+        let mut forks: Vec<(usize, Session, RunContext)> = (0..self.branches.len())
+            .filter(|at| !ends.contains_key(at))
+            .map(|at| (at, session.clone(), out.cx().in_branch()))
+            .collect();
         let mut runs: FuturesUnordered<_> =
-            forks.iter_mut().map(|(at, fork)| next(*at, self.branches[*at].run(fork, &cx))).collect();
+            forks.iter_mut().map(|(at, fork, cx)| next(*at, self.branches[*at].run(fork, cx))).collect();
         while let Some((at, update, rest)) = runs.next().await {
             match update.ok_or_else(no_end)?? {
                 Update::Done(stop) => {
