@@ -161,6 +161,23 @@ async fn sends_from_other_tasks_neither_hang_nor_get_lost() {
     }
 }
 
+#[tokio::test]
+async fn a_send_elsewhere_waits_until_the_next_update_is_asked_for_however_often_it_is_polled() {
+    let (give, take) = tokio::sync::oneshot::channel();
+    let mut run = run(|out| async move {
+        give.send(out.clone()).ok();
+        std::future::pending().await
+    });
+    assert!(run.next().now_or_never().is_none());
+    let out = take.await.unwrap();
+    let mut send = Box::pin(out.delta(piece("x")));
+    assert_eq!([(&mut send).now_or_never(), (&mut send).now_or_never()], [None, None], "placed");
+    assert!(run.next().now_or_never().is_some());
+    assert_eq!((&mut send).now_or_never(), None, "taken");
+    assert!(run.next().now_or_never().is_none());
+    assert_eq!((&mut send).now_or_never(), Some(()), "the next one is asked for");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_send_elsewhere_ends_when_the_stream_is_dropped() {
     for pulled in 0..3 {
