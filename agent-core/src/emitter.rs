@@ -11,11 +11,12 @@ use std::{
 use futures::{Stream, StreamExt};
 use pin_project_lite::pin_project;
 use serde::Serialize;
+use tracing::{Instrument, instrument::Instrumented};
 use uuid::Uuid;
 
 use crate::{
     AgentResponse, ChatMessage, Delta, Error, ErrorKind, Event, Result, RunContext, Session, StateChange, StopReason,
-    Update, Updates, Usage, response::Fold, session::to_json,
+    Update, Updates, Usage, response::Fold, session::to_json, telemetry,
 };
 
 /// Makes a run of an async body: whatever the body sends to its [`Emitter`] are the updates, what it returns is the
@@ -23,13 +24,20 @@ use crate::{
 ///
 /// The body moves only when the stream is polled, and stands still at each send until that update was taken and the
 /// next one is asked for.
+///
+/// A run by [`Event::CALLER`] is an [`Invalid`](ErrorKind::Invalid) error: that name is no agent's.
 pub fn updates<'a, Fut>(author: impl Into<Arc<str>>, cx: &RunContext, body: impl FnOnce(Emitter) -> Fut) -> Updates<'a>
 where
     Fut: Future<Output = Result<StopReason>> + Send + 'a,
 {
     let shared = Arc::new(Shared { author: author.into(), cx: cx.clone(), slot: Mutex::default() });
-    let body = body(Emitter { shared: shared.clone() });
-    Box::pin(Run { shared, body: Some(body), end: None })
+    if &*shared.author == Event::CALLER {
+        let (end, used) = (Some(Err(callers_name())), Usage::default());
+        return Box::pin(Run { shared, body: None::<Instrumented<Fut>>, end, used });
+    }
+    let span = telemetry::run(&shared.author, cx);
+    let body = body(Emitter { shared: shared.clone() }).instrument(span);
+    Box::pin(Run { shared, body: Some(body), end: None, used: Usage::default() })
 }
 
 /// Where an agent's body puts its updates. Clones are the same emitter.
@@ -177,17 +185,16 @@ impl Emitter {
         let (mut make, mut ticket) = (Some(make), None);
         poll_fn(move |cx| {
             let mut slot = self.shared.slot();
+            if slot.closed {
+                return Poll::Ready(()); // nobody will see it, so it does not happen
+            }
             match ticket {
                 None if slot.update.is_none() && slot.released == slot.placed => {
                     if let Some(make) = make.take() {
-                        let update = make();
-                        if slot.closed {
-                            return Poll::Ready(());
-                        }
-                        ticket = Some(slot.place(update));
+                        ticket = Some(slot.place(make()));
                     }
                 }
-                Some(ticket) if slot.released >= ticket || slot.closed => return Poll::Ready(()),
+                Some(ticket) if slot.released >= ticket => return Poll::Ready(()),
                 None | Some(_) => (),
             }
             slot.wait(cx.waker());
@@ -211,6 +218,12 @@ pub(crate) async fn ended(mut rest: Updates<'_>, stop: StopReason) -> Result<Sto
     }
 }
 
+fn callers_name() -> Error {
+    let name = Event::CALLER;
+    let context = format!("agent named `{name}`: that name is the caller's; give the agent another one");
+    Error::new(ErrorKind::Invalid, context)
+}
+
 pub(crate) fn no_end() -> Error {
     Error::new(ErrorKind::Contract, "a run stopped without saying how it ended")
 }
@@ -220,8 +233,9 @@ pin_project! {
     struct Run<Fut> {
         shared: Arc<Shared>,
         #[pin]
-        body: Option<Fut>,
+        body: Option<Instrumented<Fut>>,
         end: Option<Result<StopReason>>,
+        used: Usage,
     }
 
     impl<Fut> PinnedDrop for Run<Fut> {
@@ -253,11 +267,17 @@ impl<Fut: Future<Output = Result<StopReason>>> Stream for Run<Fut> {
         if let Some(body) = this.body.as_mut().as_pin_mut()
             && let Poll::Ready(end) = body.poll(cx)
         {
+            if let Some(body) = this.body.as_ref().as_pin_ref() {
+                close_span(body.span(), &end, *this.used);
+            }
             this.body.set(None);
             *this.end = Some(end);
         }
         let mut slot = this.shared.slot();
         if let Some(update) = slot.update.take() {
+            if let Update::Event(Event { usage: Some(usage), .. }) = &update {
+                *this.used += *usage;
+            }
             return Poll::Ready(Some(Ok(update)));
         }
         if this.body.is_some() {
@@ -267,6 +287,17 @@ impl<Fut: Future<Output = Result<StopReason>>> Stream for Run<Fut> {
         drop(slot);
         this.shared.close();
         Poll::Ready(this.end.take().map(|end| end.map(Update::Done)))
+    }
+}
+
+fn close_span(span: &tracing::Span, end: &Result<StopReason>, used: Usage) {
+    if span.is_disabled() {
+        return;
+    }
+    telemetry::tokens(span, used);
+    match end {
+        Ok(stop) => telemetry::stopped(span, *stop),
+        Err(error) => telemetry::failed(span, error),
     }
 }
 

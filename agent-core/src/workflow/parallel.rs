@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Agent, AgentInfo, Draft, Emitter, Error, ErrorKind, Event, Result, RunContext, Session, StopReason, Update,
     Updates,
-    agent::check_name,
     emitter::{ended, no_end},
     updates,
 };
@@ -54,7 +53,6 @@ impl ParallelAgent {
     }
 
     async fn go(&self, session: &mut Session, out: Emitter) -> Result<StopReason> {
-        check_name(&self.info.name)?;
         self.check_branches()?;
         let mut done = self.begin(session, &out).await;
         let mut stored = session.state().contains_key(&*self.key).then(|| done.clone());
