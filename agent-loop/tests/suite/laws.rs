@@ -9,7 +9,7 @@ use agent_core::{
 use futures::StreamExt;
 use proptest::prelude::*;
 
-use crate::support::{block_on, cut, fold, show};
+use crate::support::{block_on, cut, fold, reloaded, show};
 
 mod shapes;
 
@@ -35,10 +35,6 @@ fn answer(open: &[ToolCall], answers: &mut impl Iterator<Item = Answer>) -> Vec<
 
 fn approves(message: &ChatMessage) -> bool {
     message.contents.iter().any(|content| matches!(content, Content::ApprovalResponse { approved: true, .. }))
-}
-
-fn reload(session: &Session) -> Session {
-    serde_json::from_str(&serde_json::to_string(session).unwrap()).unwrap()
 }
 
 /// The ids of this turn's calls without a result, and of results without a call. A call from before may still be open:
@@ -147,7 +143,7 @@ proptest! {
                 let mut replayed = Session::new();
                 store.events("s", 0).await.unwrap().iter().for_each(|event| replayed.apply(event));
                 prop_assert_eq!(&session, &replayed);
-                prop_assert_eq!(&reload(&session), &session);
+                prop_assert_eq!(&reloaded(&session), &session);
                 match stop {
                     Some(stop) if !stop.is_suspended() => return Ok(()),
                     Some(_) => {
@@ -222,7 +218,7 @@ async fn cut_short(agent: &dyn Agent, session: &mut Session, how: Cut, at: usize
 async fn go_on(agent: &dyn Agent, mut session: Session, answers: &[Answer]) -> Result<(), String> {
     let mut answers = answers.iter().copied();
     for _ in 0..RUNS {
-        session = reload(&session);
+        session = reloaded(&session);
         let run = agent.complete(&mut session, &RunContext::default()).await;
         let response = run.map_err(|error| format!("{error:?}\n{}", lines(&session)))?;
         if !response.stop.is_suspended() {
