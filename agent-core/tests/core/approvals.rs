@@ -65,8 +65,8 @@ async fn calls_that_need_no_approval_run_at_once_and_the_others_are_asked_about_
     insta::assert_snapshot!(show(session.messages()), @r#"
     user: go
     assistant(a): call c1 del {"what":"x"} + call c2 look + call c3 send
-    assistant(a): may c1 del {"what":"x"}? + may c3 send?
     tool(a): c2 = done
+    assistant(a): may c1 del {"what":"x"}? + may c3 send?
     user: yes c1
     user: no c3too early
     tool(a): c1 = done
@@ -245,8 +245,8 @@ async fn new_words_supersede_open_calls() {
     insta::assert_snapshot!(show(session.messages()), @r#"
     user: go
     assistant(a): call c1 del {"what":"x"} + call c2 look
-    assistant(a): may c1 del {"what":"x"}?
     tool(a): c2 = done
+    assistant(a): may c1 del {"what":"x"}?
     user: never mind
     tool(a): c1 ! not run: the caller went on to something else
     assistant(a): ok

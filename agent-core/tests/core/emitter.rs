@@ -392,7 +392,7 @@ async fn an_unfinished_response_is_not_accepted_and_is_the_source_of_the_error()
     let agent = ScriptedAgent::new("a").turn(Draft::message(ChatMessage::assistant("half")), StopReason::Length);
     let response = agent.ask(&mut Session::new(), "go").await.unwrap();
     let unfinished = response.clone().accepted().unwrap_err();
-    assert_eq!(*unfinished.response, response);
+    assert_eq!(unfinished.response, response);
     let error = Error::from(unfinished);
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<agent_core::Unfinished>());
     assert_eq!(source.map(|unfinished| unfinished.response.stop), Some(StopReason::Length));

@@ -250,7 +250,7 @@ fn everything_that_is_stored_comes_back() {
     let options = ChatOptions {
         temperature: Some(0.5),
         stop: vec!["end".into()],
-        reasoning: Reasoning { effort: Some(ReasoningEffort::Low), ..Reasoning::default() },
+        reasoning: Reasoning::Effort(ReasoningEffort::Low),
         tool_choice: ToolChoice::Tool("t".into()),
         format: Format::of::<u32>(),
         extra: Map::from_iter([("k".to_owned(), json!(1))]),

@@ -70,7 +70,7 @@ fn the_schema_of_a_function_is_the_one_of_its_arguments() {
     assert_eq!((spec.parameters, spec.name.as_str(), spec.description.as_str()), (expected, "add", "Adds."));
     assert!(!spec.needs_approval);
     let anything = noted("x", &Log::default());
-    assert_eq!(anything.spec().parameters, json!({"type": "object"}));
+    assert_eq!(anything.spec().parameters, json!({"type": "object", "properties": {}}));
     assert!(tool_fn("y", "", |_: Value, _| async { Ok("") }).needs_approval().spec().needs_approval);
 }
 
