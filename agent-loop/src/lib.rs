@@ -152,25 +152,37 @@
 //! # Feature flags
 //!
 //! - `command` (on by default): `CommandSucceeds`, an evaluator that runs a program.
+//! - `schema`: `MatchesSchema`, an evaluator that validates JSON.
 
+mod compaction;
 mod digest;
 mod evaluation;
 mod evaluator;
 mod evaluators;
 mod loop_agent;
+mod model_call;
+mod numbers;
 mod options;
 mod outcome;
+mod tasks;
+mod text;
+mod todos;
 
-pub use evaluation::LoopEvaluation;
+pub use compaction::Compaction;
+pub use evaluation::{Interrupted, LoopEvaluation, Verdict};
 pub use evaluator::{
     EvaluateAsyncFn, EvaluateFn, Iteration, LoopContext, LoopEvaluator, evaluate_async_fn, evaluate_fn,
 };
 #[cfg(feature = "command")]
 pub use evaluators::CommandSucceeds;
+#[cfg(feature = "schema")]
+pub use evaluators::MatchesSchema;
 pub use evaluators::{
-    AllOf, AnyOf, AtMost, CompletionMarker, OnlyWhile, Oscillating, Stalled, StateEquals, TimeBudget, TokenBudget,
-    UntilEscalated, all_of, any_of, at_most, only_while,
+    AllOf, AnyOf, AtMost, CompletionMarker, Judge, OnlyWhile, Oscillating, Stalled, StateEquals, TimeBudget,
+    TokenBudget, UntilEscalated, all_of, any_of, at_most, only_while,
 };
 pub use loop_agent::LoopAgent;
 pub use options::{ContextMode, LoopOptions};
 pub use outcome::{IterationRecord, LoopOutcome};
+pub use tasks::{BackgroundDone, BackgroundTasks, TaskRecord, TaskStatus};
+pub use todos::{TodosDone, todo_tools};
