@@ -347,3 +347,29 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is behind these locks is whole between any two statements, so a panic elsewhere has not spoiled it.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Limits, RunContext};
+    use crate::{StopReason, Usage};
+    use uuid::Uuid;
+
+    #[test]
+    fn background_work_shares_the_run_but_not_its_scratch() {
+        let run = RunContext::new(Limits { model_calls: Some(1), ..Limits::default() });
+        let kept = std::sync::Arc::downgrade(&run.scratch::<u8>(Uuid::nil()));
+        let background = run.in_background();
+        assert_eq!(background.id(), run.id());
+        assert_eq!((background.take_model_call(), run.take_model_call()), (Ok(()), Err(StopReason::BudgetExhausted)));
+        let usage = Usage { input_tokens: 7, ..Usage::default() };
+        background.bill(usage);
+        assert_eq!((run.spent().tokens, run.take_bill(), background.clone().take_bill()), (7, None, Some(usage)));
+        background.owe(usage);
+        assert!(kept.upgrade().is_some());
+        let parent = run.ledger.clone();
+        drop(run);
+        assert!(kept.upgrade().is_none(), "scratch goes with the contexts that share it");
+        drop(background);
+        assert_eq!(parent.owed.lock().unwrap().take(), Some(usage), "what nobody took goes to the run");
+    }
+}

@@ -73,7 +73,11 @@
 //! # Evaluators
 //!
 //! - [`evaluate_fn`], [`evaluate_async_fn`]: from a function of the [`LoopContext`].
-//! - [`CompletionMarker`], [`StateEquals`], `CommandSucceeds`: look for a word, a state, an exit code.
+//! - [`CompletionMarker`], [`StateEquals`], `MatchesSchema`, `CommandSucceeds`: look for a word, a state, a form, an
+//!   exit code.
+//! - [`Judge`]: another model, or a panel, given the request and the answer.
+//! - [`TodosDone`] with [`todo_tools`]: until the agent has done what it planned.
+//! - [`BackgroundDone`] of [`BackgroundTasks`]: waits for agents that the agent started in the background.
 //! - [`UntilEscalated`]: for bodies that say themselves when they are done.
 //! - Guards: [`TokenBudget`], [`TimeBudget`], [`Stalled`], [`Oscillating`].
 //! - Combined: [`any_of`], [`all_of`], [`at_most`], [`only_while`].
@@ -88,6 +92,9 @@
 //!     .evaluator(Stalled::new(3))
 //!     .evaluator(CompletionMarker::new("ALL DONE").at_end());
 //! ```
+//!
+//! A loop that shares its context for long needs [`Compaction`], a hook of the chat agent that keeps requests under a
+//! token budget.
 //!
 //! # Taking a loop up again
 //!

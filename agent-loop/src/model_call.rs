@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use agent_core::{ChatClient, ChatRequest, ChatResponse, ChatUpdate, Error, ErrorKind, Result, RunContext};
 use futures::StreamExt;
+use tracing::{Instrument, field::Empty, info_span};
 
 use crate::Interrupted;
 
@@ -54,9 +55,19 @@ impl Patience {
 
     async fn call(self, client: &dyn ChatClient, request: ChatRequest, run: &RunContext) -> Result<ChatResponse> {
         run.take_model_call().map_err(Interrupted)?;
+        let model = request.options.model.as_deref().unwrap_or(client.model());
+        let span = info_span!(
+            "chat",
+            otel.name = %format_args!("chat {model}"),
+            otel.kind = "client",
+            gen_ai.operation.name = "chat",
+            gen_ai.request.model = model,
+            gen_ai.usage.input_tokens = Empty,
+            gen_ai.usage.output_tokens = Empty,
+        );
         let answer = tokio::select! {
             biased;
-            answer = tokio::time::timeout(self.timeout, whole(client, request)) => answer,
+            answer = tokio::time::timeout(self.timeout, whole(client, request).instrument(span.clone())) => answer,
             stop = run.interrupted() => return Err(Interrupted(stop).into()),
         };
         let too_late = |_| {
@@ -64,6 +75,8 @@ impl Patience {
             Error::new(ErrorKind::Provider, context).transient()
         };
         let answer = answer.map_err(too_late)??;
+        span.record("gen_ai.usage.input_tokens", answer.usage.input_tokens);
+        span.record("gen_ai.usage.output_tokens", answer.usage.output_tokens);
         run.bill(answer.usage);
         Ok(answer)
     }

@@ -171,7 +171,7 @@ impl fmt::Debug for Compaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Compaction")
             .field("max_tokens", &self.max_tokens)
-            .field("summarizer", &self.summarizer.as_ref().map(|client| client.model()))
+            .field("summarizer", &self.summarizer.as_ref().map(ChatClient::model))
             .finish_non_exhaustive()
     }
 }

@@ -49,7 +49,7 @@ impl MatchesSchema {
     /// Wants JSON that matches this schema.
     pub fn new(schema: impl Into<Value>) -> Self {
         let schema = schema.into();
-        let validator = jsonschema::validator_for(&schema).map_err(|error| violation(&error));
+        let validator = jsonschema::validator_for(&schema).map_err(|error| violation(&error, "the schema"));
         Self { schema, validator }
     }
 
@@ -82,7 +82,8 @@ impl LoopEvaluator for MatchesSchema {
             Ok(answer) => answer,
             Err(error) => return Ok(LoopEvaluation::feedback(self.not_json(&error))),
         };
-        let mut violations = validator.iter_errors(&answer).map(|error| format!("\n- {}", violation(&error)));
+        let mut violations =
+            validator.iter_errors(&answer).map(|error| format!("\n- {}", violation(&error, "the answer")));
         let listed: String = violations.by_ref().take(LISTED).collect();
         if listed.is_empty() {
             return Ok(LoopEvaluation::Satisfied);
@@ -98,10 +99,10 @@ impl LoopEvaluator for MatchesSchema {
     }
 }
 
-/// Where something is wrong, and what was expected.
-fn violation(error: &ValidationError<'_>) -> String {
+/// Where something is wrong, and what was expected; `whole` is what an empty pointer means.
+fn violation(error: &ValidationError<'_>, whole: &str) -> String {
     let place = match error.instance_path().as_str() {
-        "" => "the whole".to_owned(),
+        "" => whole.to_owned(),
         pointer => format!("`{pointer}`"),
     };
     cut(&format!("{place}: {error}"), VIOLATION)

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use agent_core::{Result, StateChange};
+use agent_core::{Result, StateChange, StopReason};
 use async_trait::async_trait;
 
 use super::{
     log::{Change, Log, TaskRecord},
     registry::{Registry, Tasks},
 };
-use crate::{LoopContext, LoopEvaluation, LoopEvaluator, Verdict, text::cut};
+use crate::{Interrupted, LoopContext, LoopEvaluation, LoopEvaluator, Verdict, text::cut};
 
 /// How many characters of one result are told; `task_results` has the rest.
 const TOLD: usize = 8_000;
@@ -52,6 +52,9 @@ impl LoopEvaluator for BackgroundDone {
             Ok(tasks) => tasks,
             Err(_) => sorted(),
         };
+        if cx.run.cancel().is_cancelled() {
+            return Err(Interrupted(StopReason::Cancelled).into()); // tasks that end by it are no news
+        }
         let Tasks { running, news, told } = &tasks;
         cx.run.owe(registry.take_usage(running.iter().chain(news).chain(told), cx.run));
         if !news.is_empty() {
@@ -61,11 +64,12 @@ impl LoopEvaluator for BackgroundDone {
         if running.is_empty() {
             return Ok(LoopEvaluation::Satisfied.into());
         }
-        let names: String = running.iter().map(|task| format!("\n- task {} ({})", task.id, task.agent)).collect();
+        let names: Vec<String> = running.iter().map(|task| format!("- task {} ({})", task.id, task.agent)).collect();
         let feedback = format!(
-            "These background tasks still run, and none ended within {:?}:\n{names}\n\nDo something else meanwhile, \
+            "These background tasks still run, and none ended within {:?}:\n\n{}\n\nDo something else meanwhile, \
              wait with `task_wait`, or stop what hangs with `task_cancel`.",
-            self.max_wait
+            self.max_wait,
+            names.join("\n")
         );
         Ok(LoopEvaluation::feedback(feedback).into())
     }
@@ -80,7 +84,8 @@ pub(super) fn recorded(task: &TaskRecord) -> StateChange {
 pub(super) fn tell(tasks: &[TaskRecord]) -> String {
     let ended = |task: &TaskRecord| {
         let TaskRecord { id, agent, status, result, .. } = task;
-        format!("\n\n## Task {id} ({agent}): {status}\n\n{}", cut(result, TOLD))
+        format!("## Task {id} ({agent}): {status}\n\n{}", cut(result, TOLD))
     };
-    format!("Background tasks that ended:{}", tasks.iter().map(ended).collect::<String>())
+    let ended: Vec<String> = tasks.iter().map(ended).collect();
+    format!("Background tasks that ended:\n\n{}", ended.join("\n\n"))
 }

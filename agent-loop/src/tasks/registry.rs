@@ -210,7 +210,10 @@ async fn work(agent: &dyn Agent, request: String, run: &RunContext, report: &Rep
         }
     };
     match end {
-        Ok(StopReason::Completed | StopReason::Escalated) => End { status: TaskStatus::Done, result: response.text() },
+        Ok(StopReason::Completed | StopReason::Escalated) => {
+            let text = Some(response.text()).filter(|text| !text.is_empty());
+            End { status: TaskStatus::Done, result: text.unwrap_or_else(|| "It said nothing.".to_owned()) }
+        }
         Ok(StopReason::Cancelled) => End { status: TaskStatus::Cancelled, result: "The run was cancelled.".to_owned() },
         Ok(stop) => End::failed(format!("It did not finish: {stop}.")),
         Err(error) => End::failed(format!("It failed: {}.", describe(&error))),

@@ -62,7 +62,7 @@ pub(super) fn tools(agents: &[Arc<dyn Agent>]) -> Vec<Arc<dyn Tool>> {
     );
     let results =
         tool_fn("task_results", "Tells what background tasks came to.", |args: Results, cx: ToolContext| async move {
-            results(args.ids, &cx)
+            results(args.ids.as_deref(), &cx)
         });
     let cancel = tool_fn("task_cancel", "Stops a background task.", |args: Cancel, cx: ToolContext| async move {
         cancel(args.id, &cx)
@@ -71,7 +71,7 @@ pub(super) fn tools(agents: &[Arc<dyn Agent>]) -> Vec<Arc<dyn Tool>> {
 }
 
 fn about(agents: &[Arc<dyn Agent>]) -> String {
-    let agents = agents.iter().map(|agent| agent.info());
+    let agents = agents.iter().map(Agent::info);
     let lines: Vec<String> = agents.map(|info| format!("\n- `{}`: {}", info.name, info.description)).collect();
     format!(
         "Starts an agent in the background and returns at once; you hear of its end later. Agents:{}",
@@ -111,23 +111,24 @@ async fn wait(seconds: u64, cx: &ToolContext) -> Result<ToolOutput, BoxError> {
     let log = || Log::of(&cx.session).unwrap_or_default();
     let settled = |tasks: &Tasks| !tasks.news.is_empty() || tasks.running.is_empty();
     let settled = registry.wait_for(|| Some(registry.sort(log(), &cx.run)).filter(settled));
-    match tokio::time::timeout(Duration::from_secs(seconds), settled).await {
+    let limit = Duration::from_secs(seconds);
+    match tokio::time::timeout(limit, settled).await {
         Ok(_) => results(None, cx),
-        Err(_) => Ok(format!("No task ended within {seconds} seconds.").into()),
+        Err(_) => Ok(format!("No task ended within {limit:?}.").into()),
     }
 }
 
 /// Tells ends: each that is new is recorded with the result.
-fn results(ids: Option<Vec<u64>>, cx: &ToolContext) -> Result<ToolOutput, BoxError> {
+fn results(ids: Option<&[u64]>, cx: &ToolContext) -> Result<ToolOutput, BoxError> {
     let registry = Registry::of(&cx.run);
     let Tasks { running, news, told } = registry.sort(Log::of(&cx.session)?, &cx.run);
     let usage = registry.take_usage(running.iter().chain(&news).chain(&told), &cx.run);
-    let wanted = |task: &TaskRecord| ids.as_ref().is_none_or(|ids| ids.contains(&task.id));
+    let wanted = |task: &TaskRecord| ids.is_none_or(|ids| ids.contains(&task.id));
     let mut news = news;
     news.retain(|task| wanted(task) && registry.may_tell(task, &cx.session));
     let state = news.iter().map(recorded).collect();
     let mut tasks = news;
-    if let Some(ids) = &ids {
+    if let Some(ids) = ids {
         tasks.extend(told.into_iter().filter(wanted));
         tasks.sort_unstable_by_key(|task| task.id);
         let unknown = |id: &&u64| !tasks.iter().chain(&running).any(|task| task.id == **id);
@@ -152,7 +153,7 @@ fn cancel(id: u64, cx: &ToolContext) -> Result<ToolOutput, BoxError> {
     let Tasks { running, news, told } = registry.sort(Log::of(&cx.session)?, &cx.run);
     if running.iter().any(|task| task.id == id) {
         registry.cancel(id);
-        return results(Some(vec![id]), cx);
+        return results(Some(&[id]), cx);
     }
     match news.iter().chain(&told).find(|task| task.id == id) {
         Some(task) => Ok(format!("Task {id} is {} already.", task.status).into()),

@@ -1,6 +1,7 @@
 //! What a judge is shown.
 
 use agent_core::{ChatMessage, Content, Role};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{LoopContext, text::cut};
@@ -21,6 +22,15 @@ pub(super) struct Material {
     pub(super) more: String,
 }
 
+/// In the order in which it is read best.
+#[derive(Serialize)]
+struct Document {
+    request: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<Vec<Value>>,
+    answer: Vec<Value>,
+}
+
 impl Material {
     pub(super) fn of(cx: &LoopContext<'_>, with_tool_trace: bool) -> Self {
         let mut attachments = Vec::new();
@@ -28,11 +38,8 @@ impl Material {
         let mut said = cx.last.events.iter().rev().flat_map(|event| event.messages.iter().rev());
         let answer = said.find(|message| message.role == Role::Assistant && says_something(message));
         let answer = answer.map(|message| parts(message, &mut attachments)).unwrap_or_default();
-        let mut document = json!({ "request": request, "answer": answer });
-        if with_tool_trace {
-            document["tool_calls"] = trace(cx).into();
-        }
-        let json = format!("{document:#}");
+        let document = Document { request, tool_calls: with_tool_trace.then(|| trace(cx)), answer };
+        let json = serde_json::to_string_pretty(&document).expect("strings and JSON values are serializable as JSON");
         let (done, more) = markers(&json);
         Self { json, attachments, done, more }
     }
