@@ -21,7 +21,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 fn call(id: &str, name: &str, arguments: Value) -> Content {
     Content::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments })
@@ -141,7 +141,7 @@ async fn a_task_that_hangs_is_named_after_the_longest_wait_and_can_be_cancelled(
         .calls("3", "task_cancel", json!({ "id": 9 }))
         .says("I stopped it.");
     let mut session = Session::new();
-    let response = in_loop(&client, &sleepers(), Duration::from_secs(60)).ask(&mut session, "Sleep.").await?;
+    let response = in_loop(&client, &sleepers(), Duration::from_mins(1)).ask(&mut session, "Sleep.").await?;
     assert_eq!(response.stop, StopReason::Completed);
     insta::assert_snapshot!(feedback(&session).join("\n---\n"), @r"
     These background tasks still run, and none ended within 60s:
@@ -297,8 +297,9 @@ async fn tasks_stop_with_their_run() -> Result<(), BoxError> {
         let holder = agent_fn("holder", move |_, _| {
             let held = held.clone();
             Box::pin(async move {
-                let _held = held;
-                std::future::pending().await
+                std::future::pending::<()>().await;
+                drop(held);
+                Ok(StopReason::Completed)
             })
         });
         let tasks = BackgroundTasks::new().agent(holder);
@@ -413,7 +414,8 @@ fn check(session: &Session, crashed: &Session) {
     if !records.is_empty() {
         assert_eq!(ends(session), records.iter().map(|task| (task.id, 1)).collect());
     }
-    let said: String = session.messages().iter().map(|message| format!("{}\n", message.text())).collect();
+    let said: Vec<String> = session.messages().iter().map(ChatMessage::text).collect();
+    let said = said.join("\n");
     for task in &records {
         let heading = format!("## Task {} (", task.id);
         assert_eq!(said.matches(&heading).count(), 1, "task {} is told once", task.id);
@@ -439,7 +441,7 @@ async fn after_a_restart_each_task_is_done_or_lost_and_none_is_told_twice() -> R
             let (agent, cx) = (first_life(), RunContext::default());
             let mut run = agent.run(&mut session, &cx);
             for _ in 0..crash {
-                match tokio::time::timeout(Duration::from_secs(60), next_event(&mut run)).await {
+                match tokio::time::timeout(Duration::from_mins(1), next_event(&mut run)).await {
                     Ok(event) => drop(event?),
                     Err(_) => break, // it waits for those that hang
                 }

@@ -60,15 +60,21 @@ impl<'a> Layout<'a> {
 
     /// Where to cut so that half of the budget is used, after `from`; none if nothing more can be left out.
     pub(super) fn end(&self, from: usize) -> Option<usize> {
-        let may_end = |at: &usize| self.messages[*at].role != Role::Tool && !self.splits_request(*at);
-        let ends = (from + 1..self.messages.len()).filter(may_end).filter(|at| self.dropped(*at).next().is_some());
-        let mut rest: u64 = self.sizes[from..].iter().sum();
-        let (mut counted, mut last) = (from, None);
-        for end in ends {
-            rest -= self.sizes[counted..end].iter().sum::<u64>();
-            counted = end;
-            last = Some(end);
-            if self.fixed(end) + self.summary_limit() + rest <= self.budget / 2 {
+        let (mut fixed, mut rest) = (self.fixed(from), self.sizes[from..].iter().sum::<u64>());
+        let (mut last, mut drops) = (None, false);
+        for (at, next) in self.messages.iter().enumerate().skip(1).skip(from) {
+            let before = at - 1;
+            rest -= self.sizes[before];
+            if self.is_pinned(before) {
+                fixed += self.sizes[before];
+            } else {
+                drops = true;
+            }
+            if !drops || next.role == Role::Tool || self.splits_request(at) {
+                continue;
+            }
+            last = Some(at);
+            if fixed + self.summary_limit() + rest <= self.budget / 2 {
                 break;
             }
         }
