@@ -16,7 +16,10 @@ use agent_core::{
     Updates, Usage, agent_fn,
     testing::{PairingClient, ScriptedAgent, ScriptedClient},
 };
-use agent_loop::{BackgroundTasks, ContextMode, LoopAgent, LoopOptions, LoopOutcome, TaskRecord, TaskStatus};
+use agent_loop::{
+    BackgroundTasks, ContextMode, LoopAgent, LoopContext, LoopEvaluation, LoopEvaluator, LoopOptions, LoopOutcome,
+    TaskRecord, TaskStatus, Verdict, all_of, any_of, at_most, evaluate_fn, only_while,
+};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -353,6 +356,76 @@ async fn a_fresh_context_tells_no_task_twice() -> Result<(), BoxError> {
     assert_eq!((response.stop, ends(&session)), (StopReason::Completed, BTreeMap::from([(1, 1), (2, 1)])));
     assert_eq!(feedback(&session).len(), 2);
     assert!(results(&session)[0].contains("slept 1"), "what was told can be read again");
+    Ok(())
+}
+
+/// Asks another evaluator, and then cancels the run.
+struct ThenCancels<E>(E);
+
+#[async_trait::async_trait]
+impl<E: LoopEvaluator> LoopEvaluator for ThenCancels<E> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    async fn evaluate(&self, cx: &LoopContext<'_>) -> agent_core::Result<LoopEvaluation> {
+        self.0.evaluate(cx).await
+    }
+
+    async fn verdict(&self, cx: &LoopContext<'_>) -> agent_core::Result<Verdict> {
+        let verdict = self.0.verdict(cx).await;
+        cx.run.cancel().cancel();
+        verdict
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verdict_is_kept_with_its_record_if_the_run_is_cancelled_and_is_said_after_the_resume() -> Result<(), BoxError>
+{
+    let client = ScriptedClient::new().asks([start("sleeper", "1")]).says("It sleeps.").says("It woke up.");
+    let tasks = sleepers();
+    let agent = |evaluator: Arc<dyn LoopEvaluator>| {
+        LoopAgent::new("work", chief(&client, &tasks), LoopOptions::default()).evaluator(evaluator)
+    };
+    let mut session = Session::new();
+    session.push("Sleep.");
+    let first = agent(Arc::new(ThenCancels(tasks.done(HOUR)))).complete(&mut session, &RunContext::default()).await?;
+    assert_eq!((first.stop, statuses(&session)), (StopReason::Cancelled, vec![(1, TaskStatus::Done)]));
+    let said = |session: &Session| session.messages().iter().filter(|m| m.text().contains("slept 1")).count();
+    assert_eq!(said(&session), 0);
+
+    let second = agent(Arc::new(tasks.done(HOUR))).complete(&mut session, &RunContext::default()).await?;
+    assert_eq!((second.stop, said(&session)), (StopReason::Completed, 1));
+    assert_eq!(ends(&session), BTreeMap::from([(1, 1)]));
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn inside_other_evaluators_it_records_what_it_tells_and_nothing_else() -> Result<(), BoxError> {
+    let tasks = sleepers();
+    let done = || -> Arc<dyn LoopEvaluator> { Arc::new(tasks.done(HOUR)) };
+    let never = || -> Arc<dyn LoopEvaluator> {
+        Arc::new(evaluate_fn("never", |cx| match cx.iteration {
+            1 => LoopEvaluation::feedback("Not yet."),
+            _ => LoopEvaluation::Satisfied,
+        }))
+    };
+    let combined: [(Arc<dyn LoopEvaluator>, TaskStatus); 5] = [
+        (Arc::new(any_of("any", [done(), never()])), TaskStatus::Done),
+        (Arc::new(all_of("all", [done(), never()])), TaskStatus::Done),
+        (Arc::new(all_of("all", [never(), done()])), TaskStatus::Running),
+        (Arc::new(at_most(1, done())), TaskStatus::Done),
+        (Arc::new(only_while(|_| true, done())), TaskStatus::Done),
+    ];
+    for (at, (evaluator, status)) in combined.into_iter().enumerate() {
+        let client = ScriptedClient::new().asks([start("sleeper", "1")]).says("It sleeps.").says("It woke up.");
+        let agent = LoopAgent::new("work", chief(&client, &tasks), LoopOptions::default()).evaluator(evaluator);
+        let mut session = Session::new();
+        let response = agent.ask(&mut session, "Sleep.").await?;
+        assert_eq!((response.stop, statuses(&session)), (StopReason::Completed, vec![(1, status)]), "case {at}");
+        let told = session.messages().iter().any(|message| message.text().contains("slept 1"));
+        assert_eq!(told, status == TaskStatus::Done, "case {at}: recorded is what was said");
+    }
     Ok(())
 }
 

@@ -11,8 +11,10 @@ use super::{
 };
 use crate::{Interrupted, LoopContext, LoopEvaluation, LoopEvaluator, Verdict, text::cut};
 
-/// How many characters of one result are told; `task_results` has the rest.
-const TOLD: usize = 8_000;
+/// How many characters of results are told at once; they are shared out equally.
+const TOLD: usize = 40_000;
+/// How many characters of one result are told at least, and at most. The state has all of it.
+const TOLD_OF_ONE: (usize, usize) = (200, 8_000);
 
 /// `background_done`: satisfied once every background task has ended and its end was told. Made by
 /// [`BackgroundTasks::done`](crate::BackgroundTasks::done).
@@ -82,9 +84,10 @@ pub(super) fn recorded(task: &TaskRecord) -> StateChange {
 
 /// What a model reads of tasks that ended.
 pub(super) fn tell(tasks: &[TaskRecord]) -> String {
+    let share = (TOLD / tasks.len().max(1)).clamp(TOLD_OF_ONE.0, TOLD_OF_ONE.1);
     let ended = |task: &TaskRecord| {
         let TaskRecord { id, agent, status, result, .. } = task;
-        format!("## Task {id} ({agent}): {status}\n\n{}", cut(result, TOLD))
+        format!("## Task {id} ({agent}): {status}\n\n{}", cut(result, share))
     };
     let ended: Vec<String> = tasks.iter().map(ended).collect();
     format!("Background tasks that ended:\n\n{}", ended.join("\n\n"))

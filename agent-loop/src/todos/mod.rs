@@ -11,6 +11,9 @@ use crate::{LoopContext, LoopEvaluation, LoopEvaluator};
 
 pub use tools::todo_tools;
 
+/// How many open todos a feedback lists.
+const LISTED: usize = 50;
+
 /// `todos_done`: satisfied when every todo is complete; otherwise the open ones are the feedback. It goes with
 /// [`todo_tools`], which the agent is given.
 ///
@@ -63,11 +66,12 @@ impl LoopEvaluator for TodosDone {
     async fn evaluate(&self, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
         let todos = Todos::of(cx.session)?;
         let turn = cx.session.turn().number;
-        let open: Vec<String> = todos.open().map(|(id, todo)| format!("\n- {id}: {}", todo.title)).collect();
+        let open: Vec<String> = todos.open().map(|(id, todo)| format!("- {id}: {}\n", todo.title)).collect();
         Ok(if !open.is_empty() {
             LoopEvaluation::feedback(format!(
-                "These todos are still open:\n{}\n\nDo them, and complete each with `todo_complete` once it is done.",
-                open.concat()
+                "These todos are still open:\n\n{}{}\nDo them, and complete each with `todo_complete` once it is done.",
+                open[..open.len().min(LISTED)].concat(),
+                if open.len() > LISTED { format!("- and {} more\n", open.len() - LISTED) } else { String::new() }
             ))
         } else if self.allow_none || todos.any_of(turn) {
             LoopEvaluation::Satisfied
