@@ -1,8 +1,5 @@
 //! `Compaction`: requests under a token budget.
 
-#[expect(dead_code, reason = "each test crate uses a part")]
-mod pass;
-
 use std::{
     num::NonZeroU32,
     sync::{Arc, Mutex},
@@ -16,9 +13,10 @@ use agent_core::{
 };
 use agent_loop::{Compaction, LoopAgent, LoopEvaluation, LoopOptions, evaluate_fn};
 use futures::FutureExt;
-use pass::{ClientFn, client_fn, response, tokens};
 use proptest::{prelude::Strategy, prop_oneof, proptest};
 use serde_json::json;
+
+use crate::support::{ClientFn, client_fn, response, tokens};
 
 /// A model that calls a tool and then answers, over and over, and keeps its requests; it reports so many tokens for
 /// each that is estimated.

@@ -1,7 +1,5 @@
 //! `Judge`: what it is shown, what its replies mean, what it costs.
 
-mod pass;
-
 use std::{
     error::Error as _,
     sync::{
@@ -12,14 +10,15 @@ use std::{
 };
 
 use agent_core::{
-    AgentExt, BoxError, ChatMessage, Content, Error, ErrorKind, Format, Limits, Role, RunContext, Session, StopReason,
-    ToolCall, ToolResult, Usage,
+    AgentExt, BoxError, ChatMessage, Content, Draft, Error, ErrorKind, Format, Limits, Role, RunContext, Session,
+    StopReason, ToolCall, ToolResult, Usage,
     testing::{ScriptedAgent, ScriptedClient},
 };
 use agent_loop::{CompletionMarker, Judge, LoopAgent, LoopEvaluation, LoopEvaluator, LoopOptions, LoopOutcome, all_of};
 use futures::FutureExt;
-use pass::{ClientFn, Pass, client_fn, response, tokens};
 use tokio::time::Instant;
+
+use crate::support::{ClientFn, Passes, client_fn, response, tokens};
 
 const YES: &str = r#"{"answered": true, "gap": ""}"#;
 
@@ -42,8 +41,13 @@ fn plain(reply: &'static str) -> (ClientFn, Arc<AtomicU32>) {
     (client, asked)
 }
 
+/// The caller asks for anything, and an agent answers with this text.
+async fn answered(text: &str) -> Passes {
+    Passes::default().asked("Do it.").then(&[ChatMessage::assistant(text)], Draft::default()).await
+}
+
 async fn verdict(judge: Judge, answer: &str) -> LoopEvaluation {
-    judge.evaluate(&Pass::answer(answer).await.cx()).await.unwrap()
+    answered(answer).await.ask(&judge).await.unwrap()
 }
 
 #[tokio::test]
@@ -57,10 +61,10 @@ async fn a_judge_is_shown_the_request_the_answer_and_the_tools_as_data() {
         ChatMessage::new(Role::Tool, [Content::ToolResult(result)]),
         ChatMessage::assistant("A \"cat\"."),
     ];
-    let pass = Pass::new(request, said).await;
+    let pass = Passes::default().asked(request).then(&said, Draft::default()).await;
     let client = ScriptedClient::new().says(YES);
     let judge = Judge::new(client.clone()).criteria(["It names the animal.", "It is one sentence."]).with_tool_trace();
-    assert_eq!(judge.evaluate(&pass.cx()).await.unwrap(), LoopEvaluation::Satisfied);
+    assert_eq!(pass.ask(&judge).await.unwrap(), LoopEvaluation::Satisfied);
 
     let [request] = client.requests().try_into().unwrap();
     insta::assert_snapshot!(request.instructions.unwrap(), @r#"
@@ -130,10 +134,10 @@ async fn a_judge_is_shown_the_request_the_answer_and_the_tools_as_data() {
 async fn a_model_without_schemas_is_asked_for_markers_and_remembered() {
     let (client, asked) = plain("It lacks a title. <<MORE>>");
     let judge = Judge::new(client);
-    let pass = Pass::answer("…").await;
-    assert_eq!(judge.evaluate(&pass.cx()).await.unwrap(), LoopEvaluation::feedback("It lacks a title."));
+    let pass = answered("…").await;
+    assert_eq!(pass.ask(&judge).await.unwrap(), LoopEvaluation::feedback("It lacks a title."));
     assert_eq!(asked.load(Relaxed), 2);
-    judge.evaluate(&pass.cx()).await.unwrap();
+    pass.ask(&judge).await.unwrap();
     assert_eq!(asked.load(Relaxed), 3, "in one run it is not asked by schema again");
 }
 
@@ -220,7 +224,7 @@ async fn a_panel_decides_by_majority_and_a_tie_is_more() {
 #[tokio::test]
 async fn a_panel_of_none_is_an_error() {
     let judge = Judge::panel(Vec::<ScriptedClient>::new());
-    let error = judge.evaluate(&Pass::answer("…").await.cx()).await.unwrap_err();
+    let error = answered("…").await.ask(&judge).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Evaluator);
     insta::assert_snapshot!(error, @"judge an answer with a panel of no models; give it at least one");
 }
@@ -238,14 +242,14 @@ async fn transient_errors_are_retried_after_the_wait_that_the_service_asks_for()
         };
         std::future::ready(answer).boxed()
     });
-    let (pass, started) = (Pass::answer("…").await, Instant::now());
-    assert_eq!(Judge::new(client.clone()).evaluate(&pass.cx()).await.unwrap(), LoopEvaluation::Satisfied);
+    let (pass, started) = (answered("…").await, Instant::now());
+    assert_eq!(pass.ask(&Judge::new(client.clone())).await.unwrap(), LoopEvaluation::Satisfied);
     assert_eq!(started.elapsed(), Duration::from_secs(12));
     let spent = pass.run.spent();
     assert_eq!((spent.model_calls, spent.tokens, pass.run.take_bill()), (3, 7, Some(tokens(5, 2))));
 
     calls.store(0, Relaxed);
-    let error = Judge::new(client).retries(1).evaluate(&pass.cx()).await.unwrap_err();
+    let error = pass.ask(&Judge::new(client).retries(1)).await.unwrap_err();
     assert!(error.is_transient());
     assert_eq!(error.kind(), ErrorKind::Evaluator);
     assert_eq!(error.to_string(), "judge an answer with model `a model`");
@@ -256,8 +260,8 @@ async fn transient_errors_are_retried_after_the_wait_that_the_service_asks_for()
 async fn a_judge_that_says_nothing_times_out() {
     let silent = client_fn(|_| std::future::pending().boxed());
     let judge = Judge::new(silent).timeout(Duration::from_secs(5)).retries(1);
-    let (pass, started) = (Pass::answer("…").await, Instant::now());
-    let error = judge.evaluate(&pass.cx()).await.unwrap_err();
+    let (pass, started) = (answered("…").await, Instant::now());
+    let error = pass.ask(&judge).await.unwrap_err();
     assert_eq!(error.source().unwrap().to_string(), "ask model `a model`: no answer within 5s");
     assert_eq!((started.elapsed(), pass.run.spent().model_calls), (Duration::from_secs(11), 2));
 }

@@ -1,14 +1,11 @@
 //! `MatchesSchema`.
-#![cfg(feature = "schema")]
-
-#[expect(dead_code, reason = "each test crate uses a part")]
-mod pass;
 
 use agent_core::{AgentExt, BoxError, ErrorKind, Session, StopReason, testing::ScriptedAgent};
-use agent_loop::{LoopAgent, LoopEvaluation, LoopEvaluator, LoopOptions, MatchesSchema};
-use pass::Pass;
+use agent_loop::{LoopAgent, LoopEvaluation, LoopOptions, MatchesSchema};
 use schemars::JsonSchema;
 use serde_json::json;
+
+use crate::support::Passes;
 
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -18,7 +15,7 @@ struct Person {
 }
 
 async fn evaluate(evaluator: &MatchesSchema, answer: &str) -> LoopEvaluation {
-    evaluator.evaluate(&Pass::answer(answer).await.cx()).await.unwrap()
+    Passes::of(&[answer]).await.ask(evaluator).await.unwrap()
 }
 
 async fn feedback(evaluator: &MatchesSchema, answer: &str) -> String {
@@ -84,7 +81,7 @@ async fn an_answer_that_is_no_json_is_told_the_schema() {
 #[tokio::test]
 async fn a_schema_that_is_none_is_an_error_that_names_it() {
     let broken = MatchesSchema::new(json!({ "properties": { "age": { "type": "numbr" } } }));
-    let error = broken.evaluate(&Pass::answer("{}").await.cx()).await.unwrap_err();
+    let error = Passes::of(&["{}"]).await.ask(&broken).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Evaluator);
     insta::assert_snapshot!(error, @r#"match an answer to a schema that is no JSON Schema: `/properties/age/type`: "numbr" is not valid under any of the schemas listed in the 'anyOf' keyword"#);
 }
@@ -92,7 +89,7 @@ async fn a_schema_that_is_none_is_an_error_that_names_it() {
 #[tokio::test]
 async fn a_schema_elsewhere_is_not_loaded() {
     let remote = MatchesSchema::new(json!({ "$ref": "http://127.0.0.1:9/person.json" }));
-    let error = remote.evaluate(&Pass::answer("{}").await.cx()).await.unwrap_err();
+    let error = Passes::of(&["{}"]).await.ask(&remote).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Evaluator);
     insta::assert_snapshot!(error, @"match an answer to a schema that is no JSON Schema: the schema: Resource 'http://127.0.0.1:9/person.json' is not present in a registry and retrieving it failed: `resolve-http` feature or a custom resolver is required to resolve external schemas via HTTP");
 }

@@ -554,7 +554,7 @@ async fn a_killed_process_loses_no_end_and_tells_none_twice() -> Result<(), BoxE
     for steps in [40, usize::MAX] {
         let dir = tempfile::tempdir()?;
         let mut victim = Command::new(std::env::current_exe()?)
-            .args(["--exact", "victim", "--ignored", "--nocapture"])
+            .args(["--exact", "background::victim", "--ignored", "--nocapture"])
             .env(DIR, dir.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
