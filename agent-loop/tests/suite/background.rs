@@ -318,9 +318,10 @@ async fn tasks_stop_with_their_run() -> Result<(), BoxError> {
         } else {
             drop(cx);
         }
-        while Arc::strong_count(&alive) > 2 {
-            tokio::task::yield_now().await; // a task that goes on hangs this test
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
         }
+        assert_eq!(Arc::strong_count(&alive), 2, "it stopped");
     }
     Ok(())
 }
@@ -548,7 +549,6 @@ async fn victim() -> Result<(), BoxError> {
     Ok(())
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn a_killed_process_loses_no_end_and_tells_none_twice() -> Result<(), BoxError> {
     for steps in [40, usize::MAX] {
@@ -562,7 +562,7 @@ async fn a_killed_process_loses_no_end_and_tells_none_twice() -> Result<(), BoxE
         let lines = BufReader::new(victim.stdout.take().unwrap()).lines().map_while(Result::ok);
         let mut stored = lines.filter(|line| line.starts_with("stored "));
         let reached = stored.by_ref().take(steps).any(|line| line == "stored ends");
-        victim.kill()?; // SIGKILL
+        victim.kill()?; // SIGKILL on Unix
         victim.wait()?;
         assert_eq!(reached, steps == usize::MAX, "it was killed where it was meant to be");
 

@@ -7,12 +7,12 @@ use std::{
 
 use agent_core::{
     AgentExt, BoxError, ChatAgent, ChatAgentOptions, ChatHook, ChatMessage, ChatRequest, Content, Error, ErrorKind,
-    Limits, Role, RunContext, Session, StopReason, ToolCall, ToolContext, ToolResult,
+    Limits, Role, RunContext, Session, StopReason, ToolCall, ToolContext, ToolResult, Update, Usage,
     testing::{PairingClient, ScriptedClient},
     tool_fn,
 };
 use agent_loop::{Compaction, LoopAgent, LoopEvaluation, LoopOptions, evaluate_fn};
-use futures::FutureExt;
+use futures::{FutureExt, StreamExt};
 use proptest::{prelude::Strategy, prop_oneof, proptest};
 use serde_json::json;
 
@@ -158,6 +158,26 @@ async fn a_summary_that_fails_fails_the_run() {
     let agent = long_loop(client, Compaction::new(2_000).summarize(broken), 60);
     let error = agent.complete(&mut session, &endless()).await.unwrap_err();
     assert_eq!(error.to_string(), "sum up");
+}
+
+/// C2: tokens are in the events also on error, those too that no answer of the agent could report.
+#[tokio::test]
+async fn the_tokens_of_a_summary_are_reported_though_the_model_then_fails() {
+    let client = client_fn(|_| std::future::ready(Err(Error::new(ErrorKind::Provider, "answer"))).boxed());
+    let summarizer = ScriptedClient::new().reply(ChatMessage::assistant("It was long."), tokens(100, 10));
+    let mut session = Session::new();
+    session.push("x".repeat(9_000));
+    session.push(ChatMessage::assistant("Yes."));
+    session.push("Go.");
+    let (agent, cx) = (long_loop(client, Compaction::new(1_000).summarize(summarizer), 3), endless());
+    let updates: Vec<_> = agent_core::Agent::run(&agent, &mut session, &cx).collect().await;
+    let Some(Err(error)) = updates.last() else { panic!("{updates:?}") };
+    assert_eq!(error.to_string(), "answer");
+    let reported = updates.iter().filter_map(|update| match update {
+        Ok(Update::Event(event)) => event.usage,
+        Ok(Update::Delta(_) | Update::Done(_)) | Err(_) => None,
+    });
+    assert_eq!((reported.sum::<Usage>(), cx.spent().tokens), (tokens(100, 10), 110));
 }
 
 fn assistant_calls(id: &str) -> ChatMessage {
