@@ -28,6 +28,11 @@ impl ModelArgs {
         self.model.is_some()
     }
 
+    /// The same, but for another model of that name, if there is one.
+    pub fn or(&self, model: Option<String>) -> Self {
+        Self { model: model.or_else(|| self.model.clone()), ..self.clone() }
+    }
+
     /// The model that was asked for, else one that replays a case of the cassette in `text`.
     ///
     /// # Errors
@@ -47,6 +52,17 @@ impl ModelArgs {
         match self.real(case)? {
             Some(client) => Ok(client),
             None => Ok(Arc::new(Script::parse(text)?)),
+        }
+    }
+
+    /// The model that was asked for, else the [`Script`] in `text`, [in order](Script::in_order).
+    ///
+    /// # Errors
+    /// As [`recorded`](Self::recorded).
+    pub fn in_order(&self, text: &str, case: &str) -> Result<Arc<dyn ChatClient>> {
+        match self.real(case)? {
+            Some(client) => Ok(client),
+            None => Ok(Arc::new(Script::parse(text)?.in_order())),
         }
     }
 
