@@ -4,8 +4,8 @@
 //! Fresh, it sends the request and one list of all objections: its input grows with the objections only. The session's
 //! state is kept in both.
 //!
-//! Tokens are not all: the small model that was recorded here repeats what it reads of its own drafts. Shared, it never
-//! gets both facts into one notice; fresh, it does. A large model may do better with the drafts before it.
+//! Tokens are not all: the small model that was recorded here, shown its drafts, repeats itself and never gets all facts
+//! into one notice. A large model may do better with its drafts before it.
 
 use std::{num::NonZeroU32, process::ExitCode, sync::Arc};
 
