@@ -14,8 +14,8 @@
 use std::{num::NonZeroU32, process::ExitCode, sync::Arc};
 
 use agent_core::{
-    Agent, AgentExt, ChatAgent, ChatAgentOptions, ChatClient, Draft, Event, Result, SequentialAgent, Session,
-    StopReason, agent_fn,
+    Agent, AgentExt, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, Draft, Event, Result, SequentialAgent,
+    Session, StopReason, agent_fn,
 };
 use agent_examples::{ModelArgs, repeatable};
 use agent_loop::{LoopAgent, LoopEvaluation, LoopOptions, LoopOutcome, evaluate_fn};
@@ -53,7 +53,7 @@ fn poem(model: Arc<dyn ChatClient>) -> impl Agent {
     let inner = LoopAgent::new("inner", poet, LoopOptions { max_iterations: TRIES, ..Default::default() });
     let keep = agent_fn("keep", |session, out| {
         Box::pin(async move {
-            let line = session.messages().last().map(|message| message.text()).unwrap_or_default();
+            let line = session.messages().last().map(ChatMessage::text).unwrap_or_default();
             out.record(session, Draft::default().append("lines", line)).await;
             Ok(StopReason::Completed)
         })

@@ -1,7 +1,7 @@
 //! Three writers at once, then a picker, and a loop around them.
 //!
 //! ```text
-//! LoopAgent "advertisement"                 until the pick names the time
+//! LoopAgent "advertisement"          until the pick names the time
 //! └── SequentialAgent "round"
 //!     ├── ParallelAgent "drafts"     each branch on a fork of the session
 //!     │   ├── ChatAgent "families"   → state "families"
@@ -93,11 +93,12 @@ async fn run(cli: Cli) -> Result<StopReason> {
             None if READERS.contains(&&*event.author) => {
                 drafts.extend(event.messages.iter().map(|message| format!("{}: {}", event.author, message.text())));
             }
-            None => {
+            None if &*event.author == "picker" => {
                 drafts.sort_unstable();
                 drafts.drain(..).for_each(|draft| println!("{draft}"));
                 event.messages.iter().for_each(|message| println!("{}: {}", event.author, message.text()));
             }
+            None => (), // where the round and its branches stand
         }
     }
     let usage = response.usage;

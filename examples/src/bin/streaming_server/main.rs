@@ -13,12 +13,13 @@
 //! It serves this machine only, and asks nobody who they are.
 
 mod parrot;
+mod sse;
 
 use std::{convert::Infallible, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use agent_core::{
-    ChatAgent, ChatAgentOptions, ChatMessage, Delta, Error, ErrorKind, JsonlStore, Limits, MemoryStore, Result,
-    RunContext, Runner, SessionStore, StopReason, Update,
+    ChatAgent, ChatAgentOptions, ChatMessage, Error, ErrorKind, JsonlStore, Limits, MemoryStore, Result, RunContext,
+    Runner, SessionStore, StopReason,
 };
 use agent_examples::{ModelArgs, describe};
 use axum::{
@@ -30,7 +31,7 @@ use axum::{
 };
 use clap::Parser;
 use futures::{Stream, StreamExt};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -87,26 +88,9 @@ async fn say(
     let cancel_on_drop = cx.cancel().clone().drop_guard();
     let events = chat.runner.run(id, ChatMessage::user(text), cx).map(move |update| {
         let _moved_here = &cancel_on_drop;
-        Ok(shown(update))
+        Ok(sse::shown(update))
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
-}
-
-fn shown(update: Result<Update>) -> Event {
-    match update {
-        Ok(Update::Delta(Delta::Text(text))) => event("delta", json!({ "text": text })),
-        Ok(Update::Delta(Delta::Reasoning(text))) => event("delta", json!({ "reasoning": text })),
-        Ok(Update::Delta(Delta::ToolArguments { call_id, json })) => {
-            event("delta", json!({ "call_id": call_id, "arguments": json }))
-        }
-        Ok(Update::Event(committed)) => event("event", committed),
-        Ok(Update::Done(stop)) => event("done", json!({ "stop": stop })),
-        Err(error) => event("error", json!({ "error": describe(&error) })),
-    }
-}
-
-fn event(name: &str, data: impl Serialize) -> Event {
-    Event::default().event(name).json_data(data).expect("what is shown is serializable as JSON")
 }
 
 async fn show(State(chat): State<Chat>, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
