@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use agent_core::{ChatClient, Error, ErrorKind, Result};
 
-use crate::{HttpOptions, OpenAi, Secret, settings};
+use crate::{HttpOptions, OpenAi, OpenAiResponses, Retry, RetryOptions, Secret, settings};
 
 /// What a name may begin with.
-const SERVICES: [&str; 2] = ["openai", "openai-compatible"];
+const SERVICES: [&str; 3] = ["openai", "openai-responses", "openai-compatible"];
 
 /// The client of a name such as `openai:gpt-5` or `openai-compatible:qwen`, set up by the environment (see the crate's
-/// table of variables). `base_url` wins over the variable.
+/// table of variables). `base_url` wins over the variable. Calls are [retried](Retry) as by default.
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`] if the name is unknown (the known ones are listed) or a variable is missing.
@@ -42,7 +42,11 @@ pub fn client_from_vars(
     match service {
         "openai" => {
             let key = settings::required(service, "OPENAI_API_KEY", &look_up)?;
-            Ok(Arc::new(OpenAi::new(model, key, options("OPENAI_BASE_URL"))?))
+            Ok(retried(OpenAi::new(model, key, options("OPENAI_BASE_URL"))?))
+        }
+        "openai-responses" => {
+            let key = settings::required(service, "OPENAI_API_KEY", &look_up)?;
+            Ok(retried(OpenAiResponses::new(model, key, options("OPENAI_BASE_URL"))?))
         }
         "openai-compatible" => {
             let key = settings::optional("OPENAI_COMPATIBLE_API_KEY", &look_up).map(Secret::from);
@@ -50,8 +54,12 @@ pub fn client_from_vars(
                 Some(url) => url.to_owned(),
                 None => settings::required(service, "OPENAI_COMPATIBLE_BASE_URL", &look_up)?,
             };
-            Ok(Arc::new(OpenAi::compatible(model, &base_url, key, HttpOptions::default())?))
+            Ok(retried(OpenAi::compatible(model, &base_url, key, HttpOptions::default())?))
         }
         _ => Err(unknown()),
     }
+}
+
+fn retried(client: impl ChatClient + 'static) -> Arc<dyn ChatClient> {
+    Arc::new(Retry::new(client, RetryOptions::default()))
 }

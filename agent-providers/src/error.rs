@@ -115,13 +115,22 @@ impl ProviderError {
 
     /// The error as the workspace's: `attempted` says what was tried, as a lower-case fragment; what to do is added.
     pub fn into_error(self, attempted: &str) -> Error {
-        let error = Error::new(ErrorKind::Provider, format!("{attempted}: {}", self.kind.advice()));
+        let error = Error::new(ErrorKind::Provider, format!("{attempted}: {}", self.advice()));
         let error = if self.kind.is_retryable() { error.transient() } else { error };
         let error = match self.retry_after {
             Some(delay) => error.with_retry_after(delay),
             None => error,
         };
         error.with_source(self)
+    }
+
+    fn advice(&self) -> &'static str {
+        match (self.kind, self.status) {
+            (ProviderErrorKind::BadRequest, Some(404)) => {
+                "the service knows no such model or path; check the model's name and the base URL"
+            }
+            (kind, _) => kind.advice(),
+        }
     }
 
     pub(crate) fn code(mut self, code: Option<String>) -> Self {
@@ -155,7 +164,16 @@ impl fmt::Display for ProviderError {
 
 impl std::error::Error for ProviderError {}
 
-/// The typed error of a service inside an error of this crate.
-pub(crate) fn provider_error(error: &Error) -> Option<&ProviderError> {
-    std::error::Error::source(error)?.downcast_ref()
+/// The same error, with the number of tries that were made.
+pub(crate) fn with_attempts(error: Error, attempts: u32) -> Error {
+    let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<ProviderError>());
+    let Some(source) = source.filter(|_| attempts > 1).cloned() else { return error };
+    let mut same = Error::new(error.kind(), error.to_string()).with_source(ProviderError { attempts, ..source });
+    if error.is_transient() {
+        same = same.transient();
+    }
+    match error.retry_after() {
+        Some(delay) => same.with_retry_after(delay),
+        None => same,
+    }
 }

@@ -2,9 +2,11 @@
 
 mod event;
 mod fold;
+mod reader;
 
 pub(crate) use event::WireEvent;
 pub(crate) use fold::Answer;
+pub(crate) use reader::Reader;
 
 use crate::{ProviderError, framing::Frame};
 

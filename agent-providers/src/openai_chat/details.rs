@@ -17,7 +17,7 @@ pub(super) fn add(details: &mut Vec<Value>, mut piece: Value) {
         match (last.get_mut(&key), value) {
             (_, Value::Null) => {}
             (Some(Value::String(text)), Value::String(more)) if STREAMED.contains(&key.as_str()) => {
-                text.push_str(&more)
+                text.push_str(&more);
             }
             (_, value) => {
                 last.insert(key, value);

@@ -39,13 +39,11 @@ impl Decode for ResponseStream {
             "response.output_item.added" => self.begin(&event, out),
             "response.output_text.delta" => {
                 out.push(WireEvent::Text(words(&event.delta)));
-                self.texts.push(event.item_id);
-                self.texts.dedup();
+                self.told(event.item_id);
             }
             "response.refusal.delta" => {
                 out.push(WireEvent::Refusal(words(&event.delta)));
-                self.texts.push(event.item_id);
-                self.texts.dedup();
+                self.told(event.item_id);
             }
             "response.reasoning_summary_part.added" if event.summary_index > 0 => {
                 out.push(WireEvent::Reasoning("\n\n".into()));
@@ -85,6 +83,12 @@ impl ResponseStream {
         let id = item["call_id"].as_str().or_else(|| item["id"].as_str()).map(str::to_owned);
         out.push(WireEvent::ToolStart { key, id, name: words(&item["name"]) });
         key
+    }
+
+    fn told(&mut self, id: String) {
+        if self.texts.last() != Some(&id) {
+            self.texts.push(id);
+        }
     }
 
     /// The call that an event is about: by the item's id, else by its index, else the last one.

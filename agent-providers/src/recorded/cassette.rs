@@ -161,40 +161,39 @@ impl Cassette {
 
     /// Why there is no answer to a request: the error shows what differs from the most similar one.
     pub(super) fn missing(&self, case: &str, repeat: u32, model: Option<&str>, request: &Value, ordinal: u32) -> Error {
+        let asked = match model {
+            Some(model) => format!("call {} of this request to `{model}`", ordinal + 1),
+            None => format!("call {} of this request", ordinal + 1),
+        };
+        let why = self.nearest(case, repeat, request).map_or_else(
+            || "the cassette is empty".to_owned(),
+            |entry| {
+                let Entry { case, repeat, ordinal, model, request: recorded, .. } = &*entry;
+                let key = format!("case `{case}`, repeat {repeat}, model `{model}`, call {}", ordinal + 1);
+                if recorded == request {
+                    format!("there is an equal one for {key}")
+                } else {
+                    format!("the nearest, for {key}, differs:\n{}", normal::diff(recorded, request))
+                }
+            },
+        );
+        let context = format!(
+            "replay case `{case}`, repeat {repeat} from the cassette {}: {asked} is not in it; {why}\n\
+             record the cassette again if that is meant",
+            self.name
+        );
+        Error::new(ErrorKind::Invalid, context)
+    }
+
+    /// The recorded call whose request is the most similar, in the same trial if there is one.
+    fn nearest(&self, case: &str, repeat: u32, request: &Value) -> Option<Arc<Entry>> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let nth = if ordinal == 0 { String::new() } else { format!(" (call {} of an equal request)", ordinal + 1) };
-        let mut text =
-            format!("replay case `{case}`, repeat {repeat}, from the cassette {}: no such request{nth}", self.name);
         let trial = entries.get(&(case.to_owned(), repeat));
-        let candidates =
-            trial.map_or_else(|| entries.values().flatten().collect(), |trial| trial.iter().collect::<Vec<_>>());
-        let nearest = candidates.into_iter().max_by(|a, b| {
-            let likeness = |entry: &Entry| normal::likeness(&entry.request, request);
-            likeness(a).total_cmp(&likeness(b))
-        });
-        match nearest {
-            None => text.push_str("; the cassette is empty"),
-            Some(entry) if entry.request == *request => {
-                let key = format!(
-                    "case `{}`, repeat {}, model `{}`, call {}",
-                    entry.case,
-                    entry.repeat,
-                    entry.model,
-                    entry.ordinal + 1
-                );
-                let asked = model.map(|model| format!(" of `{model}`")).unwrap_or_default();
-                text.push_str(&format!("{asked}; there is an equal one for {key}"));
-            }
-            Some(entry) => {
-                let diff = normal::diff(&entry.request, request);
-                text.push_str(&format!(
-                    "; the nearest (case `{}`, repeat {}) differs:\n{diff}",
-                    entry.case, entry.repeat
-                ));
-            }
-        }
-        text.push_str("\nrecord the cassette again if the difference is meant");
-        Error::new(ErrorKind::Invalid, text)
+        let all = || entries.values().flatten().collect::<Vec<_>>();
+        let candidates = trial.map_or_else(all, |trial| trial.iter().collect());
+        let likeness = |entry: &Entry| normal::likeness(&entry.request, request);
+        let likest = |a: &&Arc<Entry>, b: &&Arc<Entry>| likeness(a).total_cmp(&likeness(b));
+        candidates.into_iter().max_by(likest).cloned()
     }
 }
 

@@ -101,16 +101,7 @@ impl Http {
 
     /// The error in a response that is no success. Its status alone says enough if the body breaks or never ends.
     async fn refused(&self, mut response: Response, end: Instant) -> ProviderError {
-        const MOST: usize = 64 * 1024; // bytes; an explanation is shorter
-        const PATIENCE: Duration = Duration::from_secs(10);
-        let end = end.min(Instant::now() + PATIENCE);
-        let mut body = Vec::new();
-        while body.len() < MOST {
-            match timeout_at(end, response.chunk()).await {
-                Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
-                Ok(Ok(None) | Err(_)) | Err(_) => break,
-            }
-        }
+        let (body, _) = document(&mut response, end.min(Instant::now() + PATIENCE)).await;
         refusal::of_response(response.status().as_u16(), response.headers(), &String::from_utf8_lossy(&body))
     }
 
@@ -125,6 +116,29 @@ impl Http {
         }
         error
     }
+}
+
+/// How long to wait for the explanation of an error.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most that is read of a body that is no stream, in bytes.
+const LONGEST_DOCUMENT: usize = 64 * 1024;
+
+/// The beginning of a body that is no stream, and what kept it from coming whole.
+async fn document(response: &mut Response, end: Instant) -> (Vec<u8>, Option<ProviderError>) {
+    let mut body = Vec::new();
+    while body.len() < LONGEST_DOCUMENT {
+        match timeout_at(end, response.chunk()).await {
+            Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
+            Ok(Ok(None)) => break,
+            Ok(Err(error)) => return (body, Some(broken(error))),
+            Err(_) => {
+                let words = "the response's body did not come in time";
+                return (body, Some(ProviderError::new(ProviderErrorKind::TimeOut, words)));
+            }
+        }
+    }
+    (body, None)
 }
 
 /// Shorter values, such as a version in a header, are words and not secrets.

@@ -12,33 +12,23 @@ pub(super) fn config(https: bool) -> Result<ClientConfig> {
     let fail = |error: rustls::Error| Error::new(ErrorKind::Invalid, "set up TLS").with_source(error);
     let builder =
         ClientConfig::builder_with_provider(provider()?).with_safe_default_protocol_versions().map_err(fail)?;
-    let builder = match https {
-        true => builder.with_platform_verifier().map_err(fail)?,
-        false => builder.with_root_certificates(RootCertStore::empty()),
+    let builder = if https {
+        builder.with_platform_verifier().map_err(fail)?
+    } else {
+        builder.with_root_certificates(RootCertStore::empty())
     };
     Ok(builder.with_no_client_auth())
 }
 
 fn provider() -> Result<Arc<CryptoProvider>> {
-    let chosen = CryptoProvider::get_default().cloned().or_else(of_features);
+    let chosen = CryptoProvider::get_default().cloned();
+    #[cfg(feature = "ring")]
+    let chosen = chosen.or_else(|| Some(Arc::new(rustls::crypto::ring::default_provider())));
+    #[cfg(all(feature = "aws-lc-rs", not(feature = "ring")))]
+    let chosen = chosen.or_else(|| Some(Arc::new(rustls::crypto::aws_lc_rs::default_provider())));
     chosen.ok_or_else(|| {
         let context = "set up TLS: no cryptography; enable the feature `ring` or `aws-lc-rs` of agent-providers, or \
                        install a default provider of rustls";
         Error::new(ErrorKind::Unsupported, context)
     })
-}
-
-#[cfg(feature = "ring")]
-fn of_features() -> Option<Arc<CryptoProvider>> {
-    Some(Arc::new(rustls::crypto::ring::default_provider()))
-}
-
-#[cfg(all(feature = "aws-lc-rs", not(feature = "ring")))]
-fn of_features() -> Option<Arc<CryptoProvider>> {
-    Some(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-}
-
-#[cfg(not(any(feature = "ring", feature = "aws-lc-rs")))]
-fn of_features() -> Option<Arc<CryptoProvider>> {
-    None
 }
