@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use agent_core::{ChatClient, Error, ErrorKind, Result};
 
-use crate::{HttpOptions, OpenAi, OpenAiResponses, Retry, RetryOptions, Secret, settings};
+use crate::{Anthropic, Gemini, HttpOptions, Ollama, OpenAi, OpenAiResponses, Retry, RetryOptions, Secret, settings};
 
 /// What a name may begin with.
-const SERVICES: [&str; 3] = ["openai", "openai-responses", "openai-compatible"];
+const SERVICES: [&str; 6] = ["openai", "openai-responses", "openai-compatible", "anthropic", "gemini", "ollama"];
 
 /// The client of a name such as `openai:gpt-5` or `openai-compatible:qwen`, set up by the environment (see the crate's
 /// table of variables). `base_url` wins over the variable. Calls are [retried](Retry) as by default.
@@ -55,6 +55,18 @@ pub fn client_from_vars(
                 None => settings::required(service, "OPENAI_COMPATIBLE_BASE_URL", &look_up)?,
             };
             Ok(retried(OpenAi::compatible(model, &base_url, key, HttpOptions::default())?))
+        }
+        "anthropic" => {
+            let key = settings::required(service, "ANTHROPIC_API_KEY", &look_up)?;
+            Ok(retried(Anthropic::new(model, key, options("ANTHROPIC_BASE_URL"))?))
+        }
+        "gemini" => {
+            let key = settings::required(service, "GEMINI_API_KEY", &look_up)?;
+            Ok(retried(Gemini::new(model, key, options("GEMINI_BASE_URL"))?))
+        }
+        "ollama" => {
+            let key = settings::optional("OLLAMA_API_KEY", &look_up).map(Secret::from);
+            Ok(retried(Ollama::new(model, key, options("OLLAMA_BASE_URL"))?))
         }
         _ => Err(unknown()),
     }

@@ -1,11 +1,16 @@
 //! Chat clients for real model services.
 
 mod answer;
+mod anthropic;
 mod client_for;
+mod dialect;
 mod error;
+mod extra;
 mod framing;
+mod gemini;
 mod limited;
 mod media;
+mod ollama;
 mod openai_chat;
 mod openai_responses;
 mod recorded;
@@ -17,9 +22,12 @@ mod transport;
 mod unsupported;
 mod wire;
 
+pub use anthropic::Anthropic;
 pub use client_for::{client_for, client_from_vars};
 pub use error::{ProviderError, ProviderErrorKind};
+pub use gemini::Gemini;
 pub use limited::{Limited, LimitedOptions};
+pub use ollama::Ollama;
 pub use openai_chat::OpenAi;
 pub use openai_responses::OpenAiResponses;
 pub use recorded::{CassetteMode, Recorded, RecordedClient};

@@ -24,12 +24,16 @@ pub(crate) enum WireEvent {
     ToolArguments { key: u64, json: String },
     /// A call's arguments as a whole: they replace what came before.
     ToolWhole { key: u64, json: String },
+    /// Bytes of a media type that are part of the answer, such as an image.
+    Data { mime_type: String, data: Vec<u8> },
     /// An item of the service's own, for it to read again.
     Native(Value),
     /// Counts so far: each replaces the one before if it is larger.
     Usage(Usage),
     /// Why the answer ends.
     Stop(StopReason),
+    /// The answer goes on after all: what was said of its end does not count.
+    GoesOn,
     /// The answer is complete; nothing is read after it.
     End,
     /// An event that this crate does not know, as it came.

@@ -1,0 +1,141 @@
+//! Requests as Messages write them.
+
+use agent_core::{ChatOptions, ChatRequest, Format, Reasoning, ReasoningEffort, Result, Role, ToolChoice, ToolSpec};
+use serde_json::{Map, Value, json};
+
+use super::turns::Turns;
+use crate::{dialect::Dialect, extra, unsupported::unsupported};
+
+/// The service's name, in errors and native items.
+pub(super) const PROVIDER: &str = "anthropic";
+
+/// The limit of an answer's words if the caller sets none, in tokens. The service demands one; every model since Claude 4
+/// can write more.
+const DEFAULT_MAX_TOKENS: u32 = 16_384;
+
+/// What structured outputs know of JSON Schema.
+///
+/// Source: <https://platform.claude.com/docs/en/build-with-claude/structured-outputs>.
+const DIALECT: Dialect = Dialect {
+    provider: PROVIDER,
+    restrictions: &["minItems 0 or 1"],
+    formats: Some(&["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"]),
+    closed: true,
+    all_of: true,
+    tuples: false,
+    any_constant: true,
+    recursive: false,
+};
+
+/// The whole request.
+pub(super) fn body(request: &ChatRequest, model: &str) -> Result<Value> {
+    let options = &request.options;
+    let mut body = Map::new();
+    body.insert("model".into(), model.into());
+    body.insert("max_tokens".into(), max_tokens(options).into());
+    let mut system = system(request);
+    let mut tools = request.tools.iter().map(tool).collect::<Vec<_>>();
+    if options.cache_prompt {
+        // What comes before the conversation is worth keeping apart from it: other conversations begin alike. The
+        // second mark, of the whole request, moves on with the conversation.
+        if let Some(last) = system.last_mut().or(tools.last_mut()) {
+            last["cache_control"] = json!({ "type": "ephemeral" });
+        }
+        body.insert("cache_control".into(), json!({ "type": "ephemeral" }));
+    }
+    if !system.is_empty() {
+        body.insert("system".into(), system.into());
+    }
+    body.insert("messages".into(), Turns::of(&request.messages, model)?.into());
+    if !tools.is_empty() {
+        body.insert("tools".into(), tools.into());
+    }
+    body.insert("stream".into(), true.into());
+    put_options(options, &mut body)?;
+    Ok(Value::Object(body))
+}
+
+fn max_tokens(options: &ChatOptions) -> u32 {
+    let budget = options.reasoning.budget.unwrap_or_default();
+    options.max_output_tokens.unwrap_or_else(|| DEFAULT_MAX_TOKENS.saturating_add(budget))
+}
+
+fn put_options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
+    let ChatOptions {
+        model: _,
+        temperature,
+        top_p,
+        max_output_tokens: _,
+        seed,
+        stop,
+        reasoning,
+        tool_choice,
+        format,
+        cache_prompt: _,
+        extra,
+    } = options;
+    if seed.is_some() {
+        return Err(unsupported(PROVIDER, "the option `seed`"));
+    }
+    let mut put = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            body.insert(key.into(), value);
+        }
+    };
+    let (thinking, effort) = thinking(reasoning)?;
+    let mut output = Map::new();
+    output.extend(effort.map(|effort| ("effort".to_owned(), effort.into())));
+    if let Format::JsonSchema { name: _, schema } = format {
+        let schema = DIALECT.schema(schema)?;
+        output.insert("format".into(), json!({ "type": "json_schema", "schema": schema }));
+    }
+    put("temperature", temperature.map(Into::into));
+    put("top_p", top_p.map(Into::into));
+    put("stop_sequences", (!stop.is_empty()).then(|| stop.clone().into()));
+    put("thinking", thinking);
+    put("output_config", (!output.is_empty()).then_some(Value::Object(output)));
+    put("tool_choice", choice(tool_choice));
+    extra::merge(body, extra);
+    Ok(())
+}
+
+/// How much to think, as older models take it (a budget) or newer ones (a grade).
+fn thinking(reasoning: &Reasoning) -> Result<(Option<Value>, Option<&'static str>)> {
+    let adaptive = |grade| Ok((Some(json!({ "type": "adaptive" })), Some(grade)));
+    match (reasoning.effort, reasoning.budget) {
+        (None, None) => Ok((None, None)),
+        (None, Some(0)) | (Some(ReasoningEffort::None), None) => Ok((Some(json!({ "type": "disabled" })), None)),
+        (None, Some(budget)) => Ok((Some(json!({ "type": "enabled", "budget_tokens": budget })), None)),
+        (Some(ReasoningEffort::Low), None) => adaptive("low"),
+        (Some(ReasoningEffort::Medium), None) => adaptive("medium"),
+        (Some(ReasoningEffort::High), None) => adaptive("high"),
+        (Some(ReasoningEffort::Minimal), None) => {
+            Err(unsupported(PROVIDER, "the option `reasoning.effort` as `minimal`; its least is `low`"))
+        }
+        (Some(_), Some(_)) => {
+            Err(unsupported(PROVIDER, "both `reasoning.effort` and `reasoning.budget`; set one of them"))
+        }
+    }
+}
+
+fn choice(choice: &ToolChoice) -> Option<Value> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(json!({ "type": "none" })),
+        ToolChoice::Required => Some(json!({ "type": "any" })),
+        ToolChoice::Tool(name) => Some(json!({ "type": "tool", "name": name })),
+    }
+}
+
+/// The instructions and the orders inside the conversation, which not every model takes in their places.
+fn system(request: &ChatRequest) -> Vec<Value> {
+    let orders =
+        request.messages.iter().filter(|message| message.role == Role::System).map(agent_core::ChatMessage::text);
+    let all = request.instructions.iter().map(|text| text.to_string()).chain(orders);
+    all.filter(|text| !text.trim().is_empty()).map(|text| json!({ "type": "text", "text": text })).collect()
+}
+
+fn tool(tool: &ToolSpec) -> Value {
+    let ToolSpec { name, description, parameters, needs_approval: _ } = tool;
+    json!({ "name": name, "description": description, "input_schema": parameters })
+}
