@@ -75,3 +75,55 @@ pub fn client_from_vars(
 fn retried(client: impl ChatClient + 'static) -> Arc<dyn ChatClient> {
     Arc::new(Retry::new(client, RetryOptions::default()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vars(set: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+        let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>();
+        move |name| set.iter().find(|(set, _)| set == name).map(|(_, value)| value.clone())
+    }
+
+    #[test]
+    fn a_name_and_the_environment_make_a_client() {
+        let set = vars(&[
+            ("OPENAI_API_KEY", "k"),
+            ("OPENAI_COMPATIBLE_BASE_URL", "http://localhost:8080/v1"),
+            ("ANTHROPIC_API_KEY", "k"),
+            ("GEMINI_API_KEY", "k"),
+        ]);
+        for (name, model) in [
+            ("openai:gpt-test", "gpt-test"),
+            ("openai-responses:gpt-test", "gpt-test"),
+            ("openai-compatible:org/model:free", "org/model:free"),
+            ("anthropic:claude-test", "claude-test"),
+            ("gemini:gemini-test", "gemini-test"),
+            ("ollama:qwen3:0.6b", "qwen3:0.6b"),
+        ] {
+            assert_eq!(client_from_vars(name, None, &set).map(|client| client.model().to_owned()).unwrap(), model);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_name_or_the_environment_is_said() {
+        let set = vars(&[("OPENAI_API_KEY", " ")]);
+        let errors = [
+            ("gpt-test", None),
+            ("openai:", None),
+            ("closedai:gpt-test", None),
+            ("openai:gpt-test", None),
+            ("anthropic:m", None),
+            ("gemini:m", None),
+            ("openai-compatible:m", None),
+            ("openai-compatible:m", Some("localhost:8080")),
+            ("openai-compatible:m", Some("http://me:secret@localhost/v1")),
+            ("openai-compatible:m", Some("nonsense")),
+        ]
+        .map(|(name, base_url)| match client_from_vars(name, base_url, &set) {
+            Ok(client) => panic!("{name} is {}", client.model()),
+            Err(error) => error.to_string(),
+        });
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+}

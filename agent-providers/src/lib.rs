@@ -18,6 +18,8 @@ mod retry;
 mod schema;
 mod secret;
 mod settings;
+#[cfg(test)]
+mod testing;
 mod transport;
 mod unsupported;
 mod wire;

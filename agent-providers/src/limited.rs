@@ -141,3 +141,57 @@ impl fmt::Debug for Limited {
         out.field("model", &self.model()).field("options", &self.options).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Script, ask, done, outcome};
+
+    fn answers(count: usize) -> Script {
+        Script::new((0..count).map(|_| vec![done("yes")]))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_beyond_the_minutes_number_wait_for_their_turn() {
+        let script = answers(5);
+        let options = LimitedOptions { requests_per_minute: NonZeroU32::new(2), ..LimitedOptions::default() };
+        let client = Limited::new(script.clone(), options);
+        futures::future::join_all((0..5).map(|_| outcome(&client, ask("?")))).await;
+        assert_eq!(script.asked(), [0, 0, 60_000, 60_000, 120_000]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_waits_until_the_tokens_of_the_last_minute_are_below_the_limit() {
+        let script = answers(4);
+        let options = LimitedOptions { tokens_per_minute: NonZeroU64::new(200), ..LimitedOptions::default() };
+        let client = Limited::new(script.clone(), options);
+        for _ in 0..4 {
+            outcome(&client, ask("?")).await.1.unwrap(); // 100 tokens each
+            tokio::time::sleep(Duration::from_secs(10)).await;
+        }
+        assert_eq!(script.asked(), [0, 10_000, 60_000, 70_000]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_is_free_again_when_a_call_ends_or_is_dropped() {
+        let script = answers(3);
+        let options = LimitedOptions { concurrency: NonZeroUsize::new(1), ..LimitedOptions::default() };
+        let client = Limited::new(script.clone(), options);
+        let mut first = client.stream(ask("?"));
+        assert!(first.next().await.is_some());
+        let minute = tokio::time::timeout(Duration::from_secs(60), outcome(&client, ask("?"))).await;
+        assert!(minute.is_err(), "there are two calls at once");
+        assert_eq!(script.asked().len(), 1);
+        drop(first);
+        outcome(&client, ask("?")).await.1.unwrap();
+        outcome(&client, ask("?")).await.1.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_limit_is_no_wait() {
+        let script = answers(3);
+        let client = Limited::new(script.clone(), LimitedOptions::default());
+        futures::future::join_all((0..3).map(|_| outcome(&client, ask("?")))).await;
+        assert_eq!(script.asked(), [0, 0, 0]);
+    }
+}

@@ -121,3 +121,102 @@ impl fmt::Debug for Retry {
         f.debug_struct("Retry").field("model", &self.model()).field("options", &self.options).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ProviderError, ProviderErrorKind,
+        testing::{Script, ask, delta, done, outcome},
+    };
+
+    fn failed(kind: ProviderErrorKind) -> Result<ChatUpdate> {
+        Err(ProviderError::new(kind, "no").into_error("ask"))
+    }
+
+    fn asks_to_wait(seconds: u64) -> Result<ChatUpdate> {
+        let retry_after = Some(Duration::from_secs(seconds));
+        Err(ProviderError { retry_after, ..ProviderError::new(ProviderErrorKind::RateLimited, "no") }.into_error("ask"))
+    }
+
+    fn exact() -> RetryOptions {
+        RetryOptions { jitter: 0.0, ..RetryOptions::default() }
+    }
+
+    fn source(error: &Error) -> &ProviderError {
+        std::error::Error::source(error).unwrap().downcast_ref().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn transient_errors_are_tried_again_with_growing_delays() {
+        let script = Script::new([
+            vec![failed(ProviderErrorKind::Network)],
+            vec![failed(ProviderErrorKind::Overloaded)],
+            vec![failed(ProviderErrorKind::Truncated)],
+            vec![delta("yes"), done("yes")],
+        ]);
+        let (deltas, answer) = outcome(&Retry::new(script.clone(), exact()), ask("?")).await;
+        assert_eq!((deltas, answer.unwrap()), (1, "yes".into()));
+        assert_eq!(script.asked(), [0, 500, 1500, 3500]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_error_says_how_often_it_was_tried() {
+        let script = Script::new((0..4).map(|_| vec![failed(ProviderErrorKind::Server)]));
+        let (_, answer) = outcome(&Retry::new(script.clone(), exact()), ask("?")).await;
+        let error = answer.unwrap_err();
+        assert_eq!((script.asked().len(), source(&error).attempts), (4, 4));
+        assert_eq!(source(&error).to_string(), "no; tried 4 times");
+        assert!(error.is_transient());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_tried_again_once_a_piece_of_the_answer_was_told() {
+        let script = Script::new([vec![delta("y"), failed(ProviderErrorKind::Truncated)]]);
+        let (deltas, answer) = outcome(&Retry::new(script.clone(), exact()), ask("?")).await;
+        assert_eq!((deltas, source(&answer.unwrap_err()).kind), (1, ProviderErrorKind::Truncated));
+        assert_eq!(script.asked(), [0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn errors_that_stay_are_not_tried_again() {
+        use ProviderErrorKind::{Auth, BadRequest, Blocked, ContextTooLong, Quota};
+        for kind in [Auth, BadRequest, Blocked, ContextTooLong, Quota] {
+            let script = Script::new([vec![failed(kind)]]);
+            let (_, answer) = outcome(&Retry::new(script.clone(), exact()), ask("?")).await;
+            assert_eq!(source(&answer.unwrap_err()).attempts, 1, "{kind:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_delay_that_a_service_asks_for_is_kept_up_to_a_cap() {
+        let script = Script::new([vec![asks_to_wait(7)], vec![done("yes")]]);
+        let (_, answer) = outcome(&Retry::new(script.clone(), exact()), ask("?")).await;
+        assert_eq!((answer.unwrap(), script.asked()), ("yes".into(), vec![0, 7000]));
+
+        let script = Script::new([vec![asks_to_wait(3600)]]);
+        let (_, answer) = outcome(&Retry::new(script.clone(), exact()), ask("?")).await;
+        assert_eq!(answer.unwrap_err().retry_after(), Some(Duration::from_secs(3600)));
+        assert_eq!(script.asked(), [0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn jitter_shortens_own_delays_and_never_those_that_a_service_asks_for() {
+        let options = RetryOptions { jitter: 1.0, ..RetryOptions::default() };
+        for _ in 0..50 {
+            let script = Script::new([vec![failed(ProviderErrorKind::Server)], vec![asks_to_wait(7)], vec![done("")]]);
+            outcome(&Retry::new(script.clone(), options.clone()), ask("?")).await.1.unwrap();
+            let asked = script.asked();
+            assert!(asked[1] <= 500, "{asked:?}");
+            assert!((7000..=7701).contains(&(asked[2] - asked[1])), "{asked:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn off_is_off() {
+        let script = Script::new([vec![failed(ProviderErrorKind::Server)]]);
+        let (_, answer) = outcome(&Retry::new(script.clone(), RetryOptions::off()), ask("?")).await;
+        assert!(answer.is_err());
+        assert_eq!(script.asked(), [0]);
+    }
+}

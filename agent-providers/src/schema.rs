@@ -8,7 +8,7 @@ use crate::unsupported::unsupported;
 /// A schema's name as services take it: letters, digits, `_` and `-`, 64 at most.
 pub(crate) fn name(name: &str) -> String {
     let ok = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
-    name.chars().map(ok).take(64).collect()
+    if name.is_empty() { "answer".into() } else { name.chars().map(ok).take(64).collect() }
 }
 
 /// A schema in OpenAI's strict dialect: what is valid by it is valid by the original.
@@ -31,19 +31,27 @@ struct Strict<'a> {
 }
 
 /// The features that the dialect lacks.
-const LACKING: [&str; 12] = [
+const LACKING: [&str; 20] = [
     "allOf",
-    "not",
-    "if",
-    "then",
-    "else",
+    "contains",
     "dependentRequired",
     "dependentSchemas",
+    "else",
+    "if",
+    "maxContains",
+    "maxLength",
+    "maxProperties",
+    "minContains",
+    "minLength",
+    "minProperties",
+    "not",
     "patternProperties",
     "prefixItems",
-    "contains",
     "propertyNames",
+    "then",
+    "unevaluatedItems",
     "unevaluatedProperties",
+    "uniqueItems",
 ];
 
 /// The formats of strings that the dialect has; others only comment.
@@ -122,5 +130,107 @@ fn is_object(schema: &Map<String, Value>) -> bool {
         Some(Value::String(kind)) => kind == "object",
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
         _ => schema.contains_key("properties"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use agent_core::Format;
+    use schemars::JsonSchema;
+
+    use super::*;
+
+    fn strict_of<T: JsonSchema>() -> Result<Value> {
+        let Format::JsonSchema { schema, .. } = Format::of::<T>() else { panic!("a type has a schema") };
+        strict("openai", &schema)
+    }
+
+    /// A report.
+    #[derive(JsonSchema)]
+    #[expect(dead_code, reason = "only the schema is of interest")]
+    struct Report {
+        title: String,
+        /// How sure, in percent.
+        confidence: Option<u8>,
+        #[schemars(default)]
+        draft: bool,
+        findings: Vec<Finding>,
+        next: Option<Box<Finding>>,
+    }
+
+    #[derive(JsonSchema)]
+    #[expect(dead_code, reason = "only the schema is of interest")]
+    struct Finding {
+        severity: Severity,
+        place: Place,
+        because_of: Vec<Finding>,
+        at: (),
+    }
+
+    #[derive(JsonSchema)]
+    #[expect(dead_code, reason = "only the schema is of interest")]
+    enum Severity {
+        Low,
+        High,
+    }
+
+    #[derive(JsonSchema)]
+    #[serde(tag = "kind")]
+    #[expect(dead_code, reason = "only the schema is of interest")]
+    enum Place {
+        /// In a file.
+        File {
+            path: String,
+            line: Option<u32>,
+        },
+        Unknown,
+    }
+
+    #[test]
+    fn optional_fields_nested_objects_enums_and_arrays_are_in_the_dialect() {
+        insta::assert_json_snapshot!(strict_of::<Report>().unwrap());
+    }
+
+    #[test]
+    fn a_feature_that_the_dialect_lacks_is_named_with_its_place() {
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only the schema is of interest")]
+        struct WithMap {
+            counts: BTreeMap<String, u32>,
+        }
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only the schema is of interest")]
+        struct WithPair {
+            pairs: Vec<(u32, String)>,
+        }
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only the schema is of interest")]
+        struct WithAnything {
+            value: Value,
+        }
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only the schema is of interest")]
+        struct WithLength {
+            #[schemars(length(max = 3))]
+            code: String,
+        }
+        let all = [
+            strict_of::<WithMap>(),
+            strict_of::<WithPair>(),
+            strict_of::<WithAnything>(),
+            strict_of::<WithLength>(),
+            strict_of::<Vec<u32>>(),
+        ];
+        let errors = all.map(|schema| schema.unwrap_err().to_string());
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+
+    #[test]
+    fn a_name_is_of_letters_that_services_take() {
+        assert_eq!(name("Vec<Müsli>"), "Vec_M_sli_");
+        assert_eq!(name(&"x".repeat(70)).len(), 64);
+        assert_eq!(name(""), "answer");
     }
 }

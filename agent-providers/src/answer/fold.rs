@@ -70,12 +70,7 @@ impl Answer {
             WireEvent::Signature(proof) => self.sign(proof),
             WireEvent::ToolStart { key, id, name } => self.start_call(key, id, name),
             WireEvent::ToolArguments { key, json } => self.add_arguments(key, json, out),
-            WireEvent::ToolWhole { key, json } => {
-                let at = self.call_at(key);
-                if let Part::Call { raw, .. } = &mut self.parts[at] {
-                    *raw = json;
-                }
-            }
+            WireEvent::ToolWhole { key, json } => self.set_arguments(key, json, out),
             WireEvent::Data { mime_type, data } => self.parts.push(Part::Data { mime_type, data }),
             WireEvent::Native(value) => self.parts.push(Part::Native(value)),
             WireEvent::Usage(usage) => self.count(usage),
@@ -147,6 +142,16 @@ impl Answer {
         {
             raw.push_str(&json);
             out.push_back(ChatUpdate::Delta(Delta::ToolArguments { call_id: id.clone(), json }));
+        }
+    }
+
+    fn set_arguments(&mut self, key: u64, json: String, out: &mut VecDeque<ChatUpdate>) {
+        let at = self.call_at(key);
+        let Part::Call { raw, .. } = &mut self.parts[at] else { return };
+        if raw.is_empty() {
+            self.add_arguments(key, json, out); // not told yet
+        } else {
+            *raw = json;
         }
     }
 

@@ -2,6 +2,8 @@
 
 mod event;
 mod fold;
+#[cfg(test)]
+mod laws;
 mod reader;
 
 pub(crate) use event::WireEvent;

@@ -6,12 +6,10 @@ use reqwest::header::HeaderName;
 
 use super::{
     map::{self, PROVIDER},
-    read::MessageStream,
+    reader,
 };
 use crate::{
-    HttpOptions, Secret,
-    framing::Sse,
-    settings,
+    HttpOptions, Secret, settings,
     transport::{Call, Http, ask},
 };
 
@@ -84,8 +82,7 @@ impl ChatClient for Anthropic {
             body,
             model,
             accept: "text/event-stream",
-            framing: Sse::default(),
-            decode: MessageStream::default(),
+            reader: reader(),
         });
         ask(&self.http, call)
     }

@@ -15,7 +15,7 @@ use crate::{
 
 /// A reader of one stream.
 #[derive(Debug, Default)]
-pub(super) struct MessageStream {
+pub(crate) struct MessageStream {
     /// The blocks that are open, by their index.
     open: HashMap<u64, Block>,
     calls: u64,

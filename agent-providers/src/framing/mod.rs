@@ -6,6 +6,8 @@
 mod json_lines;
 mod lines;
 mod sse;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use json_lines::JsonLines;
 pub(crate) use sse::Sse;

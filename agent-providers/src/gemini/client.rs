@@ -6,12 +6,10 @@ use reqwest::header::HeaderName;
 
 use super::{
     map::{self, PROVIDER},
-    read::ContentStream,
+    reader,
 };
 use crate::{
-    HttpOptions, Secret,
-    framing::Sse,
-    settings,
+    HttpOptions, Secret, settings,
     transport::{Call, Http, ask},
 };
 
@@ -77,8 +75,7 @@ impl ChatClient for Gemini {
             body,
             model,
             accept: "text/event-stream",
-            framing: Sse::default(),
-            decode: ContentStream::default(),
+            reader: reader(),
         });
         ask(&self.http, call)
     }

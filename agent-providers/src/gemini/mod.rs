@@ -6,6 +6,13 @@ mod client;
 mod contents;
 mod map;
 mod read;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use client::Gemini;
+
+/// How its streams are read.
+pub(crate) fn reader() -> (crate::framing::Sse, read::ContentStream) {
+    Default::default()
+}

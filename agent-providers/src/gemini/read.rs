@@ -14,7 +14,7 @@ use crate::{
 
 /// A reader of one stream.
 #[derive(Debug, Default)]
-pub(super) struct ContentStream {
+pub(crate) struct ContentStream {
     calls: u64,
     stopped: bool,
 }

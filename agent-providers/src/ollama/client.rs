@@ -6,12 +6,10 @@ use reqwest::header::AUTHORIZATION;
 
 use super::{
     map::{self, PROVIDER},
-    read::ChatLines,
+    reader,
 };
 use crate::{
-    HttpOptions, Secret,
-    framing::JsonLines,
-    settings,
+    HttpOptions, Secret, settings,
     transport::{Call, Http, ask},
 };
 
@@ -76,8 +74,7 @@ impl ChatClient for Ollama {
             body,
             model,
             accept: "application/x-ndjson",
-            framing: JsonLines::default(),
-            decode: ChatLines::default(),
+            reader: reader(),
         });
         ask(&self.http, call)
     }

@@ -13,7 +13,7 @@ use crate::{
 
 /// A reader of one stream.
 #[derive(Debug, Default)]
-pub(super) struct ChatLines {
+pub(crate) struct ChatLines {
     calls: u64,
 }
 

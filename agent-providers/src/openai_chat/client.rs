@@ -6,12 +6,10 @@ use reqwest::header::AUTHORIZATION;
 
 use super::{
     map::{self, Flavor},
-    read::ChatStream,
+    reader,
 };
 use crate::{
-    HttpOptions, Secret,
-    framing::Sse,
-    settings,
+    HttpOptions, Secret, settings,
     transport::{Call, Http, ask},
 };
 
@@ -91,8 +89,7 @@ impl ChatClient for OpenAi {
             body,
             model,
             accept: "text/event-stream",
-            framing: Sse::default(),
-            decode: ChatStream::default(),
+            reader: reader(),
         });
         ask(&self.http, call)
     }

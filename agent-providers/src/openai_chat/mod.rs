@@ -6,6 +6,13 @@ mod client;
 mod details;
 mod map;
 mod read;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use client::OpenAi;
+
+/// How its streams are read.
+pub(crate) fn reader() -> (crate::framing::Sse, read::ChatStream) {
+    Default::default()
+}

@@ -16,7 +16,7 @@ use crate::{
 
 /// A reader of one stream.
 #[derive(Debug, Default)]
-pub(super) struct ChatStream {
+pub(crate) struct ChatStream {
     calls: Vec<OpenCall>,
     reasoning_details: Vec<Value>,
     model_known: bool,

@@ -6,12 +6,10 @@ use reqwest::header::AUTHORIZATION;
 
 use super::{
     map::{self, PROVIDER},
-    read::ResponseStream,
+    reader,
 };
 use crate::{
-    HttpOptions, Secret,
-    framing::Sse,
-    settings,
+    HttpOptions, Secret, settings,
     transport::{Call, Http, ask},
 };
 
@@ -71,8 +69,7 @@ impl ChatClient for OpenAiResponses {
             body,
             model,
             accept: "text/event-stream",
-            framing: Sse::default(),
-            decode: ResponseStream::default(),
+            reader: reader(),
         });
         ask(&self.http, call)
     }

@@ -8,3 +8,8 @@ mod read;
 mod wire;
 
 pub use client::OpenAiResponses;
+
+/// How its streams are read.
+pub(crate) fn reader() -> (crate::framing::Sse, read::ResponseStream) {
+    Default::default()
+}

@@ -13,7 +13,7 @@ use crate::{
 
 /// A reader of one stream.
 #[derive(Debug, Default)]
-pub(super) struct ResponseStream {
+pub(crate) struct ResponseStream {
     calls: Vec<ItemRef>,
     /// The message items whose text came in pieces.
     texts: Vec<String>,

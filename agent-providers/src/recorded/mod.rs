@@ -5,6 +5,8 @@ mod client;
 mod entry;
 mod normal;
 mod redact;
+#[cfg(test)]
+mod tests;
 
 pub use cassette::{CassetteMode, Recorded};
 pub use client::RecordedClient;

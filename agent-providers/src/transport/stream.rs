@@ -24,10 +24,8 @@ pub(crate) struct Call<F, D> {
     pub(crate) model: String,
     /// The media type of the stream.
     pub(crate) accept: &'static str,
-    /// How the stream is cut into frames.
-    pub(crate) framing: F,
-    /// How frames are read.
-    pub(crate) decode: D,
+    /// How the stream is cut into frames, and how these are read.
+    pub(crate) reader: (F, D),
 }
 
 /// Makes a call: deltas as they come, then the whole answer or one error.
@@ -72,7 +70,7 @@ enum State {
 
 impl<'a, F: Framing, D: Decode> Asking<'a, F, D> {
     fn new(http: &'a Http, call: Call<F, D>) -> Self {
-        let Call { path, body, model, accept, framing, decode } = call;
+        let Call { path, body, model, accept, reader: (framing, decode) } = call;
         let reader = Reader::new(framing, decode, Answer::new(http.provider(), model.clone()));
         let state = State::Unsent { path, accept, body: body.to_string().into_bytes() };
         Self { http, model, state, request_id: None, reader }
@@ -117,8 +115,9 @@ impl<'a, F: Framing, D: Decode> Asking<'a, F, D> {
                 }
                 Ok(State::Reading { response, end })
             }
-            // The reader's last update is the end, behind which nobody asks.
-            State::Failed(_) | State::Over => Ok(state),
+            State::Failed(_) => Ok(state),
+            // Not reached: the reader's last update is the end, behind which nobody asks.
+            State::Over => Err(ProviderError::new(ProviderErrorKind::Truncated, "the stream is over")),
         }
     }
 
