@@ -5,6 +5,9 @@ use serde_json::{Map, Value, json};
 
 use crate::unsupported::unsupported;
 
+#[cfg(test)]
+mod tests;
+
 /// The part of JSON Schema that a service knows. Restrictions of values that it lacks move into the description, where
 /// the model reads them; words that only comment are left out; what would change the meaning is an error that names
 /// feature and place.
@@ -14,8 +17,8 @@ pub(crate) struct Dialect {
     pub(crate) provider: &'static str,
     /// The restrictions of values that it knows.
     pub(crate) restrictions: &'static [&'static str],
-    /// The formats of strings that it knows; none if it knows all.
-    pub(crate) formats: Option<&'static [&'static str]>,
+    /// The formats of strings that it knows.
+    pub(crate) formats: &'static [&'static str],
     /// Whether objects have to be closed. If not, they may be maps.
     pub(crate) closed: bool,
     /// Whether it knows `allOf`.
@@ -98,18 +101,13 @@ impl Dialect {
                     }
                     of => self.rewrite(of, &below())?,
                 },
+                "format" if value.as_str().is_some_and(|format| self.formats.contains(&format)) => value.clone(),
                 "format" => {
-                    let known =
-                        value.as_str().is_some_and(|format| self.formats.is_none_or(|all| all.contains(&format)));
-                    let text = schema.get("type").is_none_or(|kind| kind == "string");
-                    match (known, text) {
-                        (true, _) => value.clone(),
-                        (false, true) => {
-                            prose.insert(key.clone(), value.clone());
-                            continue;
-                        }
-                        (false, false) => continue, // a number's width
+                    // A number's format is its width, which the model need not know.
+                    if schema.get("type").is_none_or(|kind| is_of(kind, "string")) {
+                        prose.insert(key.clone(), value.clone());
                     }
+                    continue;
                 }
                 "minItems"
                     if self.restrictions.contains(&"minItems 0 or 1") && matches!(value.as_u64(), Some(0 | 1)) =>
@@ -224,8 +222,12 @@ fn is_circular(schema: &Value, root: &Value, path: &mut Vec<String>) -> bool {
 
 fn is_object(schema: &Map<String, Value>) -> bool {
     match schema.get("type") {
-        Some(Value::String(kind)) => kind == "object",
-        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
-        _ => schema.contains_key("properties"),
+        Some(kind) => is_of(kind, "object"),
+        None => schema.contains_key("properties"),
     }
+}
+
+/// Whether a schema's `type`, one or a list, has this one.
+fn is_of(kind: &Value, name: &str) -> bool {
+    kind == name || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == name))
 }

@@ -2,6 +2,8 @@
 
 mod answer;
 mod anthropic;
+#[cfg(test)]
+mod cases;
 mod client_for;
 mod dialect;
 mod error;

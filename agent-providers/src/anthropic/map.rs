@@ -19,7 +19,7 @@ const DEFAULT_MAX_TOKENS: u32 = 16_384;
 const DIALECT: Dialect = Dialect {
     provider: PROVIDER,
     restrictions: &["minItems 0 or 1"],
-    formats: Some(&["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"]),
+    formats: &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"],
     closed: true,
     all_of: true,
     tuples: false,

@@ -13,11 +13,12 @@ pub(super) const PROVIDER: &str = "gemini";
 
 /// What structured outputs know of JSON Schema.
 ///
-/// Source: <https://ai.google.dev/api/generate-content#FIELDS.response_json_schema>.
+/// Sources: <https://ai.google.dev/api/generate-content#FIELDS.response_json_schema>,
+/// <https://ai.google.dev/gemini-api/docs/structured-output>.
 const DIALECT: Dialect = Dialect {
     provider: PROVIDER,
     restrictions: &["minItems", "maxItems", "minimum", "maximum"],
-    formats: None,
+    formats: &["date-time", "date", "time"],
     closed: false,
     all_of: false,
     tuples: true,
