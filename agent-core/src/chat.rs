@@ -57,14 +57,17 @@ pub struct ChatOptions {
     pub extra: Map<String, Value>,
 }
 
-/// How much a model is to think before it answers; nothing set is the service's default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Reasoning {
+/// How much a model is to think before it answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reasoning {
+    /// As the service does by default.
+    #[default]
+    Auto,
     /// By grade.
-    pub effort: Option<ReasoningEffort>,
+    Effort(ReasoningEffort),
     /// By tokens.
-    pub budget: Option<u32>,
+    Budget(u32),
 }
 
 /// Grades of thinking, as services name them.

@@ -54,6 +54,7 @@ pub struct Spent {
 
 /// The form of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Format {
     /// Free text.
     #[default]
@@ -88,6 +89,7 @@ pub struct RunContext {
     run: Arc<Run>,
     path: Arc<[LoopStep]>,
     format: Option<Arc<Format>>,
+    content_in_spans: bool,
     branch: Option<Arc<Ledger>>,
 }
 
@@ -139,7 +141,7 @@ impl RunContext {
             ledger: Arc::default(),
             scratch: Mutex::default(),
         };
-        Self { run: Arc::new(run), path: Arc::from([]), format: None, branch: None }
+        Self { run: Arc::new(run), path: Arc::from([]), format: None, content_in_spans: false, branch: None }
     }
 
     /// The run's id (UUID version 7); every event of the run carries it.
@@ -186,6 +188,16 @@ impl RunContext {
     /// The form that the caller of the run wants answers to have; an agent prefers it to its own.
     pub fn format(&self) -> Option<&Format> {
         self.format.as_deref()
+    }
+
+    /// The same run, whose spans show what was said: prompts, answers, arguments, results. Without it they show names,
+    /// numbers and reasons only.
+    pub fn with_content_in_spans(&self) -> Self {
+        Self { content_in_spans: true, ..self.clone() }
+    }
+
+    pub(crate) fn shows_content(&self) -> bool {
+        self.content_in_spans
     }
 
     /// The same run, in an agent that has a session and an answer of its own.

@@ -11,11 +11,12 @@ use std::{
 use futures::{Stream, StreamExt};
 use pin_project_lite::pin_project;
 use serde::Serialize;
+use tracing::{Instrument, instrument::Instrumented};
 use uuid::Uuid;
 
 use crate::{
     AgentResponse, ChatMessage, Delta, Error, ErrorKind, Event, Result, RunContext, Session, StateChange, StopReason,
-    Update, Updates, Usage, response::Fold, session::to_json,
+    Update, Updates, Usage, response::Fold, session::to_json, telemetry,
 };
 
 /// Makes a run of an async body: whatever the body sends to its [`Emitter`] are the updates, what it returns is the
@@ -28,8 +29,9 @@ where
     Fut: Future<Output = Result<StopReason>> + Send + 'a,
 {
     let shared = Arc::new(Shared { author: author.into(), cx: cx.clone(), slot: Mutex::default() });
-    let body = body(Emitter { shared: shared.clone() });
-    Box::pin(Run { shared, body: Some(body), end: None })
+    let span = telemetry::run(&shared.author, cx);
+    let body = body(Emitter { shared: shared.clone() }).instrument(span);
+    Box::pin(Run { shared, body: Some(body), end: None, used: Usage::default() })
 }
 
 /// Where an agent's body puts its updates. Clones are the same emitter.
@@ -220,8 +222,9 @@ pin_project! {
     struct Run<Fut> {
         shared: Arc<Shared>,
         #[pin]
-        body: Option<Fut>,
+        body: Option<Instrumented<Fut>>,
         end: Option<Result<StopReason>>,
+        used: Usage,
     }
 
     impl<Fut> PinnedDrop for Run<Fut> {
@@ -253,11 +256,17 @@ impl<Fut: Future<Output = Result<StopReason>>> Stream for Run<Fut> {
         if let Some(body) = this.body.as_mut().as_pin_mut()
             && let Poll::Ready(end) = body.poll(cx)
         {
+            if let Some(body) = this.body.as_ref().as_pin_ref() {
+                close_span(body.span(), &end, *this.used);
+            }
             this.body.set(None);
             *this.end = Some(end);
         }
         let mut slot = this.shared.slot();
         if let Some(update) = slot.update.take() {
+            if let Update::Event(Event { usage: Some(usage), .. }) = &update {
+                *this.used += *usage;
+            }
             return Poll::Ready(Some(Ok(update)));
         }
         if this.body.is_some() {
@@ -267,6 +276,17 @@ impl<Fut: Future<Output = Result<StopReason>>> Stream for Run<Fut> {
         drop(slot);
         this.shared.close();
         Poll::Ready(this.end.take().map(|end| end.map(Update::Done)))
+    }
+}
+
+fn close_span(span: &tracing::Span, end: &Result<StopReason>, used: Usage) {
+    if span.is_disabled() {
+        return;
+    }
+    telemetry::tokens(span, used);
+    match end {
+        Ok(stop) => telemetry::stopped(span, *stop),
+        Err(error) => telemetry::failed(span, error),
     }
 }
 

@@ -57,7 +57,7 @@ impl AgentResponse {
     /// # Errors
     /// [`Unfinished`] with the response, if it ended with anything but [`StopReason::Completed`].
     pub fn accepted(self) -> Result<Self, Unfinished> {
-        if self.stop == StopReason::Completed { Ok(self) } else { Err(Unfinished { response: Box::new(self) }) }
+        if self.stop == StopReason::Completed { Ok(self) } else { Err(Unfinished { response: self }) }
     }
 }
 
@@ -65,7 +65,7 @@ impl AgentResponse {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unfinished {
     /// What it came to.
-    pub response: Box<AgentResponse>,
+    pub response: AgentResponse,
 }
 
 impl fmt::Display for Unfinished {

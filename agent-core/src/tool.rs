@@ -255,6 +255,7 @@ fn parameters_of<Args: JsonSchema>() -> Value {
     schema.remove("$schema");
     schema.remove("title");
     schema.entry("type").or_insert_with(|| "object".into());
+    schema.entry("properties").or_insert_with(|| json!({}));
     Value::Object(schema)
 }
 

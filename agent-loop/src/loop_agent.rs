@@ -7,6 +7,7 @@ use agent_core::{
     Session, StopReason, Updates, Usage, updates,
 };
 use tokio::time::Instant;
+use tracing::{Instrument, Span, field::Empty, info_span};
 
 use crate::{
     ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, LoopEvaluator, LoopOptions,
@@ -79,11 +80,13 @@ impl LoopAgent {
             }
             run.open_iteration(session).await;
             let started = Instant::now();
-            let last = run.pass(session).await?;
-            let (by, evaluation) = match run.judge(session, &last).await? {
+            let span = iteration_span(&self.info.name, run.iteration);
+            let last = run.pass(session).instrument(span.clone()).await?;
+            let (by, evaluation) = match run.judge(session, &last).instrument(span.clone()).await? {
                 Judgement::Interrupted(stop) => return run.end(session, stop).await,
                 Judgement::Verdict(by, evaluation) => (by, evaluation),
             };
+            record_verdict(&span, &last, by.as_deref());
             let end = run.conclude(last, by, evaluation, started);
             if let Some(stop) = end {
                 return run.end(session, stop).await;
@@ -243,7 +246,7 @@ impl<'a> Run<'a> {
             }
             let evaluation = tokio::select! {
                 biased;
-                evaluation = evaluator.evaluate(&cx) => evaluation?,
+                evaluation = evaluate(&**evaluator, &cx) => evaluation?,
                 stop = run.interrupted() => return Ok(Judgement::Interrupted(stop)),
             };
             if evaluation != LoopEvaluation::Satisfied {
@@ -359,6 +362,59 @@ impl<'a> Run<'a> {
     fn escalated_by(&self, last: &AgentResponse) -> String {
         let event = last.events.iter().rev().find(|event| event.escalate);
         event.map_or_else(|| self.agent.inner.info().name.clone(), |event| event.author.to_string())
+    }
+}
+
+fn iteration_span(name: &str, iteration: u32) -> Span {
+    info_span!(
+        "iteration",
+        otel.name = %format_args!("iteration {name}#{iteration}"),
+        agent.loop.name = name,
+        agent.iteration = iteration,
+        agent.stop_reason = Empty,
+        agent.loop.decided_by = Empty,
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+    )
+}
+
+fn record_verdict(span: &Span, last: &AgentResponse, by: Option<&str>) {
+    if span.is_disabled() {
+        return;
+    }
+    span.record("agent.stop_reason", tracing::field::debug(last.stop));
+    span.record("agent.loop.decided_by", by);
+    span.record("gen_ai.usage.input_tokens", last.usage.input_tokens);
+    span.record("gen_ai.usage.output_tokens", last.usage.output_tokens);
+}
+
+/// Asks one evaluator, in a span that tells its verdict and none of its words.
+async fn evaluate(evaluator: &dyn LoopEvaluator, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
+    let span = info_span!(
+        "evaluate",
+        otel.name = %format_args!("evaluate {}", evaluator.name()),
+        gen_ai.evaluation.name = evaluator.name(),
+        gen_ai.evaluation.score.label = Empty,
+        agent.iteration = cx.iteration,
+        error.type = Empty,
+        otel.status_code = Empty,
+    );
+    let evaluation = evaluator.evaluate(cx).instrument(span.clone()).await;
+    match &evaluation {
+        Ok(evaluation) => drop(span.record("gen_ai.evaluation.score.label", verdict(evaluation))),
+        Err(error) => {
+            span.record("error.type", tracing::field::debug(error.kind()));
+            span.record("otel.status_code", "ERROR");
+        }
+    }
+    evaluation
+}
+
+fn verdict(evaluation: &LoopEvaluation) -> &'static str {
+    match evaluation {
+        LoopEvaluation::Satisfied => "satisfied",
+        LoopEvaluation::Continue(_) | LoopEvaluation::ContinueWith(_) => "continue",
+        LoopEvaluation::Halt(_) => "halt",
     }
 }
 

@@ -179,7 +179,7 @@ mod tests {
         let client = Limited::new(script.clone(), options);
         let mut first = client.stream(ask("?"));
         assert!(first.next().await.is_some());
-        let minute = tokio::time::timeout(Duration::from_secs(60), outcome(&client, ask("?"))).await;
+        let minute = tokio::time::timeout(MINUTE, outcome(&client, ask("?"))).await;
         assert!(minute.is_err(), "there are two calls at once");
         assert_eq!(script.asked().len(), 1);
         drop(first);

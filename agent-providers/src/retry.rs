@@ -196,7 +196,7 @@ mod tests {
 
         let script = Script::new([vec![asks_to_wait(3600)]]);
         let (_, answer) = outcome(&Retry::new(script.clone(), exact()), ask("?")).await;
-        assert_eq!(answer.unwrap_err().retry_after(), Some(Duration::from_secs(3600)));
+        assert_eq!(answer.unwrap_err().retry_after(), Some(Duration::from_hours(1)));
         assert_eq!(script.asked(), [0]);
     }
 

@@ -29,7 +29,7 @@ impl Script {
 }
 
 impl ChatClient for Script {
-    fn model(&self) -> &str {
+    fn model(&self) -> &'static str {
         "scripted"
     }
 
@@ -40,10 +40,12 @@ impl ChatClient for Script {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an item of a script")]
 pub(crate) fn delta(text: &str) -> Result<ChatUpdate> {
     Ok(ChatUpdate::Delta(Delta::Text(text.into())))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an item of a script")]
 pub(crate) fn done(text: &str) -> Result<ChatUpdate> {
     let usage = Usage { input_tokens: 60, output_tokens: 40, ..Usage::default() };
     let message = ChatMessage::assistant(text);

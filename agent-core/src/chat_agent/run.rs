@@ -3,6 +3,7 @@
 use std::pin::pin;
 
 use futures::StreamExt;
+use tracing::Instrument;
 
 use super::{
     ChatAgent,
@@ -14,6 +15,7 @@ use crate::{
     Session, StopReason,
     agent::check_name,
     calls::{CallLog, TrackedCall, check_answers},
+    telemetry,
 };
 
 pub(super) async fn run(agent: &ChatAgent, session: &mut Session, out: Emitter) -> Result<StopReason> {
@@ -25,11 +27,11 @@ pub(super) async fn run(agent: &ChatAgent, session: &mut Session, out: Emitter) 
     if let Some(stop) = calls.settle(session, open).await {
         return Ok(stop);
     }
-    for _ in 0..agent.options.max_turns.get() {
+    for turn in 1..=agent.options.max_turns.get() {
         if calls.exit.end_turn {
             return Ok(calls.leave(session).await);
         }
-        let answer = match ask(agent, session, &out, &window).await? {
+        let answer = match ask(agent, session, &out, &window, turn).await? {
             Ok(answer) => answer,
             Err(stop) => return Ok(stop),
         };
@@ -74,6 +76,7 @@ async fn ask(
     session: &mut Session,
     out: &Emitter,
     window: &Window,
+    turn: u32,
 ) -> Result<Result<ChatResponse, StopReason>> {
     let cx = out.cx();
     if let Err(stop) = cx.check() {
@@ -86,10 +89,18 @@ async fn ask(
     if let Err(stop) = cx.take_model_call() {
         return Ok(Err(stop));
     }
-    let mut answer = match listen(agent, out, request).await? {
-        Ok(answer) => answer,
-        Err(stop) => return Ok(Err(stop)),
+    let span = telemetry::chat(request.options.model.as_deref().unwrap_or(agent.client.model()), turn);
+    telemetry::asked(&span, cx, &request);
+    let mut answer = match listen(agent, out, request).instrument(span.clone()).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(stop)) => return Ok(Err(stop)),
+        Err(error) => {
+            telemetry::failed(&span, &error);
+            return Err(error);
+        }
     };
+    telemetry::answered(&span, cx, &answer);
+    drop(span);
     cx.spend(answer.usage);
     for hook in &agent.hooks {
         if let Err(error) = hook.after_model(&mut answer, cx).await {

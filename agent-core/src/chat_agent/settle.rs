@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use serde::{Deserialize, Serialize};
+use tracing::Instrument;
 
 use super::ChatAgent;
 use crate::{
@@ -12,6 +13,7 @@ use crate::{
     calls::{Answer, Asked, TrackedCall},
     error::describe,
     session::to_json,
+    telemetry,
 };
 
 /// What a tool asked for beside its result, kept under `exit:<agent>` while calls beside it wait for approval.
@@ -146,6 +148,8 @@ impl<'a> Calls<'a> {
             return std::future::ready((call, ToolOutput::error(why), None)).left_future();
         };
         let cx = ToolContext { call, session: session.clone(), run: self.out.cx().clone() };
+        let span = telemetry::tool(&cx.call);
+        let seen = span.clone();
         let work = async move {
             let run = cx.run.clone();
             if let Some(stop) = run.interrupted().now_or_never() {
@@ -153,14 +157,18 @@ impl<'a> Calls<'a> {
             }
             tokio::select! {
                 biased;
-                (output, refused) = with_hooks(agent, tool, &cx) => (cx.call, output, refused),
+                (output, refused) = with_hooks(agent, tool, &cx) => {
+                    telemetry::called(&seen, &run, &cx.call, &output);
+                    (cx.call, output, refused)
+                }
                 stop = run.interrupted() => {
+                    telemetry::stopped(&seen, stop);
                     let why = format!("interrupted while it ran: {stop}; it may have taken effect");
                     (cx.call, ToolOutput::error(why), Some(stop))
                 }
             }
         };
-        work.right_future()
+        work.instrument(span).right_future()
     }
 
     fn result(&mut self, call: ToolCall, output: ToolOutput, waits: bool) -> Draft {

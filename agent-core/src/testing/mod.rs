@@ -2,12 +2,14 @@
 
 mod agent;
 mod client;
+mod conformance;
 mod laws;
 mod pairing;
 mod store;
 
 pub use agent::ScriptedAgent;
 pub use client::ScriptedClient;
+pub use conformance::store_conformance;
 pub use laws::assert_laws;
 pub use pairing::PairingClient;
 pub use store::RecordingStore;

@@ -59,7 +59,8 @@ impl Answer {
     /// Takes what happened next; what is to be displayed of it is appended.
     pub(crate) fn apply(&mut self, event: WireEvent, out: &mut VecDeque<ChatUpdate>) {
         match event {
-            WireEvent::Model(model) => self.model = Some(model).filter(|model| !model.is_empty()),
+            WireEvent::Model(model) if model.is_empty() => {}
+            WireEvent::Model(model) => self.model = Some(model),
             WireEvent::Text(text) => self.add_text(text, out),
             WireEvent::Refusal(text) => {
                 self.refused = true;

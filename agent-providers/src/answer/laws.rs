@@ -58,12 +58,11 @@ fn read<F: Framing, D: Decode>((framing, decode): (F, D), chunks: &mut dyn Itera
     let mut deltas = Vec::new();
     let mut ended = false;
     loop {
-        let taken = match chunks.next() {
-            Some(bytes) => reader.push(&bytes),
-            None => {
-                ended = true;
-                reader.end()
-            }
+        let taken = if let Some(bytes) = chunks.next() {
+            reader.push(&bytes)
+        } else {
+            ended = true;
+            reader.end()
         };
         while let Some(update) = reader.pop() {
             match update {

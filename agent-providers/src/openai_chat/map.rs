@@ -1,7 +1,8 @@
 //! Requests as Chat Completions write them.
 
 use agent_core::{
-    ChatMessage, ChatOptions, ChatRequest, Content, Format, Result, Role, ToolCall, ToolChoice, ToolResult, ToolSpec,
+    ChatMessage, ChatOptions, ChatRequest, Content, Format, Reasoning, Result, Role, ToolCall, ToolChoice, ToolResult,
+    ToolSpec,
 };
 use serde_json::{Map, Value, json};
 
@@ -68,10 +69,11 @@ fn options(options: &ChatOptions, flavor: Flavor, body: &mut Map<String, Value>)
         Flavor::Compatible => "max_tokens",
     };
     put(limit, max_output_tokens.map(Into::into));
-    if reasoning.budget.is_some() {
-        return Err(unsupported(flavor.provider(), "the option `reasoning.budget`; set `reasoning.effort`"));
+    match reasoning {
+        Reasoning::Auto => {}
+        Reasoning::Effort(effort) => put("reasoning_effort", Some(json!(effort))),
+        Reasoning::Budget(_) => return Err(unsupported(flavor.provider(), "a `Reasoning::Budget`; set an effort")),
     }
-    put("reasoning_effort", reasoning.effort.map(|effort| json!(effort)));
     put("tool_choice", choice(tool_choice));
     put("response_format", response_format(format, flavor)?);
     for (key, value) in extra {
@@ -116,7 +118,10 @@ fn messages(request: &ChatRequest, model: &str, flavor: Flavor) -> Result<Vec<Va
     }
     for message in &*request.messages {
         match message.role {
-            Role::System => messages.push(json!({ "role": "system", "content": message.text() })),
+            Role::System => {
+                let text = unsupported::text(flavor.provider(), &message.contents, "in a system message")?;
+                messages.push(json!({ "role": "system", "content": text }));
+            }
             Role::User => messages.push(json!({ "role": "user", "content": parts(&message.contents, flavor)? })),
             Role::Assistant => messages.extend(assistant(message, model, flavor)?),
             Role::Tool => {
@@ -204,8 +209,7 @@ fn tool_call(call: &ToolCall) -> Value {
 }
 
 fn tool_result(result: &ToolResult, flavor: Flavor) -> Result<Value> {
-    if let Some(other) = result.contents.iter().find(|content| !matches!(content, Content::Text(_))) {
-        return Err(unsupported::in_result(flavor.provider(), other));
-    }
-    Ok(json!({ "role": "tool", "tool_call_id": result.call_id, "content": result.text() }))
+    let text =
+        unsupported::text(flavor.provider(), &result.contents, "as a tool's result; let the tool answer with text")?;
+    Ok(json!({ "role": "tool", "tool_call_id": result.call_id, "content": text }))
 }

@@ -32,6 +32,7 @@ fn read(chunks: &[Value]) -> Result<ChatResponse, ProviderError> {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the calls read better")]
 fn delta(delta: Value) -> Value {
     json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] })
 }
@@ -40,6 +41,7 @@ fn finish(reason: &str) -> Value {
     json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the calls read better")]
 fn call(call: Value) -> Value {
     delta(json!({ "tool_calls": [call] }))
 }
@@ -241,7 +243,7 @@ fn full_request() -> ChatRequest {
             max_output_tokens: Some(100),
             seed: Some(7),
             stop: vec!["END".into()],
-            reasoning: Reasoning { effort: Some(ReasoningEffort::Low), budget: None },
+            reasoning: Reasoning::Effort(ReasoningEffort::Low),
             tool_choice: ToolChoice::Tool("look".into()),
             format: Format::JsonSchema {
                 name: "An Answer".into(),
@@ -272,7 +274,7 @@ fn what_cannot_be_sent_is_an_error_that_names_it() {
         ..ChatRequest::default()
     };
     let mut budget = ChatRequest::default();
-    budget.options.reasoning.budget = Some(1000);
+    budget.options.reasoning = Reasoning::Budget(1000);
     let image = Content::Data { mime_type: "image/png".into(), data: vec![1] };
     let image_result = Content::ToolResult(ToolResult { call_id: "a".into(), contents: vec![image], is_error: false });
     let requests = [

@@ -1,7 +1,8 @@
 //! Requests as Responses write them.
 
 use agent_core::{
-    ChatMessage, ChatOptions, ChatRequest, Content, Format, Result, Role, ToolCall, ToolChoice, ToolResult, ToolSpec,
+    ChatMessage, ChatOptions, ChatRequest, Content, Format, Reasoning, Result, Role, ToolCall, ToolChoice, ToolResult,
+    ToolSpec,
 };
 use serde_json::{Map, Value, json};
 
@@ -27,7 +28,7 @@ pub(super) fn body(request: &ChatRequest, model: &str) -> Result<Value> {
     }
     body.insert("stream".into(), true.into());
     body.insert("store".into(), false.into());
-    if request.options.reasoning.effort.is_some() || thinks(model) {
+    if matches!(request.options.reasoning, Reasoning::Effort(_)) || thinks(model) {
         body.insert("include".into(), json!(["reasoning.encrypted_content"]));
     }
     options(&request.options, &mut body)?;
@@ -58,7 +59,7 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
     for (is_set, what) in [
         (seed.is_some(), "the option `seed`"),
         (!stop.is_empty(), "the option `stop`"),
-        (reasoning.budget.is_some(), "the option `reasoning.budget`; set `reasoning.effort`"),
+        (matches!(reasoning, Reasoning::Budget(_)), "a `Reasoning::Budget`; set an effort"),
     ] {
         if is_set {
             return Err(unsupported(PROVIDER, what));
@@ -72,7 +73,9 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
     put("temperature", temperature.map(Into::into));
     put("top_p", top_p.map(Into::into));
     put("max_output_tokens", max_output_tokens.map(Into::into));
-    put("reasoning", reasoning.effort.map(|effort| json!({ "effort": effort })));
+    if let Reasoning::Effort(effort) = reasoning {
+        put("reasoning", Some(json!({ "effort": effort })));
+    }
     put("tool_choice", choice(tool_choice));
     put("text", text_format(format)?);
     for (key, value) in extra {
@@ -106,7 +109,10 @@ fn input(messages: &[ChatMessage], model: &str) -> Result<Vec<Value>> {
     let mut items = Vec::new();
     for message in messages {
         match message.role {
-            Role::System => items.push(json!({ "role": "system", "content": message.text() })),
+            Role::System => {
+                let text = unsupported::text(PROVIDER, &message.contents, "in a system message")?;
+                items.push(json!({ "role": "system", "content": text }));
+            }
             Role::User => items.push(json!({ "role": "user", "content": parts(&message.contents)? })),
             Role::Assistant => assistant(message, model, &mut items)?,
             Role::Tool => {
@@ -127,7 +133,7 @@ fn part(content: &Content) -> Result<Value> {
     match content {
         Content::Text(text) => Ok(json!({ "type": "input_text", "text": text })),
         Content::Data { mime_type, data } if mime_type.starts_with("image/") => {
-            Ok(json!({ "type": "input_image", "image_url": data_url(mime_type, data) }))
+            Ok(json!({ "type": "input_image", "image_url": data_url(mime_type, data), "detail": "auto" }))
         }
         Content::Data { mime_type, data } if mime_type == "application/pdf" => {
             let data = data_url(mime_type, data);
@@ -137,7 +143,7 @@ fn part(content: &Content) -> Result<Value> {
             Ok(json!({ "type": "input_file", "file_url": uri }))
         }
         Content::Uri { mime_type, uri } if mime_type.as_ref().is_none_or(|mime| mime.starts_with("image/")) => {
-            Ok(json!({ "type": "input_image", "image_url": uri }))
+            Ok(json!({ "type": "input_image", "image_url": uri, "detail": "auto" }))
         }
         other => Err(unsupported::content(PROVIDER, other)),
     }
@@ -148,8 +154,9 @@ fn assistant(message: &ChatMessage, model: &str, items: &mut Vec<Value>) -> Resu
     for content in &*message.contents {
         match content {
             Content::Text(text) => {
-                let part = json!({ "type": "output_text", "text": text });
-                items.push(json!({ "type": "message", "role": "assistant", "content": [part] }));
+                // Spelled out: compatible services do not take the short form of the model's own messages.
+                let part = json!({ "type": "output_text", "text": text, "annotations": [] });
+                items.push(json!({ "type": "message", "role": "assistant", "status": "completed", "content": [part] }));
             }
             Content::ToolCall(call) => items.push(tool_call(call)),
             Content::InvalidToolCall { id, name, .. } => {
@@ -171,7 +178,7 @@ fn replayed(item: &Value) -> Option<Value> {
         return None;
     }
     let mut item = item.clone();
-    item.as_object_mut()?.remove("status");
+    item.as_object_mut()?.retain(|_, value| !value.is_null()); // it refuses the nulls that it sent
     Some(item)
 }
 

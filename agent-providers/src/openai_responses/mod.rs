@@ -5,6 +5,8 @@
 mod client;
 mod map;
 mod read;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use client::OpenAiResponses;

@@ -23,6 +23,7 @@ pub(crate) struct ResponseStream {
 #[derive(Debug)]
 struct ItemRef {
     id: String,
+    call_id: String,
     index: Option<u64>,
 }
 
@@ -79,7 +80,11 @@ impl ResponseStream {
     fn start(&mut self, event: &Event, out: &mut Vec<WireEvent>) -> u64 {
         let key = self.calls.len() as u64;
         let item = &event.item;
-        self.calls.push(ItemRef { id: words(&item["id"]), index: event.output_index });
+        self.calls.push(ItemRef {
+            id: words(&item["id"]),
+            call_id: words(&item["call_id"]),
+            index: event.output_index,
+        });
         let id = item["call_id"].as_str().or_else(|| item["id"].as_str()).map(str::to_owned);
         out.push(WireEvent::ToolStart { key, id, name: words(&item["name"]) });
         key
@@ -115,8 +120,9 @@ impl ResponseStream {
                 }
             }
             Some("function_call") => {
-                let id = words(&event.item["id"]);
-                let key = match self.find(&id, event.output_index) {
+                let (id, call_id) = (words(&event.item["id"]), words(&event.item["call_id"]));
+                let by_call = || self.calls.iter().rposition(|call| !call_id.is_empty() && call.call_id == call_id);
+                let key = match self.find(&id, event.output_index).or_else(by_call) {
                     Some(at) => at as u64,
                     None => self.start(&event, out),
                 };

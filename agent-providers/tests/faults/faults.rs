@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use ProviderErrorKind::{
-    Auth, BadFrame, BadRequest, ContextTooLong, Network, Overloaded, Quota, RateLimited, Server, TimeOut, Truncated,
+    Auth, BadFrame, BadRequest, Blocked, ContextTooLong, Network, Overloaded, Quota, RateLimited, Server, TimeOut,
+    Truncated,
 };
 use agent_providers::{ProviderErrorKind, TimeOuts};
 
@@ -68,17 +69,13 @@ fn cuts(protocol: &Protocol) -> Vec<Fault> {
     for count in 0..events.len() {
         let text = events[..count].concat();
         let name = format!("cut behind event {count} of {}", events.len());
-        let (clean, torn) = match count >= needed {
-            true => (Expect::Whole, Expect::Whole),
-            false => (Expect::error(Truncated), Expect::error(Truncated)),
-        };
+        let clean = if count < needed { Expect::error(Truncated) } else { Expect::Whole };
+        // Where more may come behind the reason for the end, a clean end of the stream is well, and a torn one is not.
+        let torn = if protocol.ends_with_stream { Expect::error(Truncated) } else { clean.clone() };
         let script = answer(protocol, vec![Step::Send(text.clone().into_bytes())]);
         faults.push(Fault::new(&name, script, clean));
-        // Behind the stop of a protocol that waits for more, a torn connection is no end, though a clean one is.
-        if count < needed {
-            let script = vec![chunked_head(protocol.content_type), chunk(text.as_bytes())];
-            faults.push(Fault::new(&format!("{name}, in the middle of a chunked body"), script, torn));
-        }
+        let script = vec![chunked_head(protocol.content_type), chunk(text.as_bytes())];
+        faults.push(Fault::new(&format!("{name}, in the middle of a chunked body"), script, torn));
     }
     let half = &protocol.stream[..protocol.stream.find(protocol.terminal).unwrap() + 5];
     let script = answer(protocol, vec![Step::Send(half.into())]);
@@ -131,7 +128,7 @@ fn events(protocol: &Protocol) -> Vec<Fault> {
     for (event, kind) in protocol.errors {
         faults.push(with(&format!("an error inside the stream: {}", event.trim()), event, Expect::error(*kind)));
     }
-    let body = vec![Step::Send(format!("{first}").into_bytes()), Step::Send(b"data: \xff\xfe{}\n\n".to_vec())];
+    let body = vec![Step::Send(first.into_bytes()), Step::Send(b"data: \xff\xfe{}\n\n".to_vec())];
     faults.push(Fault::new("bytes that are no UTF-8", answer(protocol, body), Expect::error(BadFrame)));
     faults
 }
@@ -170,6 +167,13 @@ fn statuses(protocol: &Protocol) -> Vec<Fault> {
             "",
             r#"{"error":{"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#,
             Expect::refused(ContextTooLong, 400, None),
+        ),
+        refused(
+            "status 400 about the content",
+            400,
+            "",
+            r#"{"error":{"message":"triggered the policy","code":"content_filter"}}"#,
+            Expect::refused(Blocked, 400, None),
         ),
         refused(
             "status 429 about the quota",

@@ -4,10 +4,14 @@ mod faults;
 mod protocols;
 mod server;
 
-use std::error::Error as _;
+use std::{
+    error::Error as _,
+    io::{self, Write},
+    sync::{Arc, Mutex},
+};
 
 use agent_core::{ChatClient, ChatMessage, ChatRequest, ChatResponse, ChatUpdate, Error, ErrorKind};
-use agent_providers::ProviderError;
+use agent_providers::{CassetteMode, ProviderError, Recorded, Retry, RetryOptions, Secret, TimeOuts};
 use futures::StreamExt;
 
 use faults::{Expect, Fault, faults};
@@ -36,7 +40,7 @@ async fn outcome(client: &dyn ChatClient) -> Result<ChatResponse, Error> {
 async fn verdict(protocol: &Protocol, fault: Fault, whole: &ChatResponse) -> Result<(), String> {
     let Fault { name, script, expect, time_outs } = fault;
     let server = Server::start(vec![script]).await;
-    let client = (protocol.client)(&server.url, time_outs);
+    let (client, _) = (protocol.client)(&server.url, time_outs);
     let outcome = outcome(&client).await;
     let got = match &outcome {
         Ok(response) if response.message == whole.message && response.stop == whole.stop => Expect::Whole,
@@ -65,7 +69,7 @@ async fn every_fault_of_every_protocol_is_told_as_what_it_is() {
     for protocol in protocols() {
         let script = vec![server::head(200, protocol.content_type, ""), Step::Send(protocol.stream.into())];
         let server = Server::start(vec![script]).await;
-        let whole = outcome(&(protocol.client)(&server.url, Default::default())).await.unwrap();
+        let whole = outcome(&(protocol.client)(&server.url, TimeOuts::default()).0).await.unwrap();
         assert_eq!(whole.message.text(), "Let me add – twice.");
         assert_eq!(whole.message.tool_calls().count(), 2);
 
@@ -82,7 +86,7 @@ async fn dropping_the_stream_closes_the_connection() {
         let begun = protocol.events()[..protocol.needed() - 1].concat();
         let script = vec![server::head(200, protocol.content_type, ""), Step::Send(begun.into()), Step::Stall];
         let mut server = Server::start(vec![script]).await;
-        let client = (protocol.client)(&server.url, Default::default());
+        let (client, _) = (protocol.client)(&server.url, TimeOuts::default());
         let mut updates = client.stream(request());
         assert!(matches!(updates.next().await, Some(Ok(ChatUpdate::Delta(_)))));
         drop(updates);
@@ -95,11 +99,70 @@ async fn the_key_is_sent_in_a_header_and_not_in_the_url() {
     for protocol in protocols() {
         let script = vec![server::head(200, protocol.content_type, ""), Step::Send(protocol.stream.into())];
         let server = Server::start(vec![script]).await;
-        outcome(&(protocol.client)(&server.url, Default::default())).await.unwrap();
+        outcome(&(protocol.client)(&server.url, TimeOuts::default()).0).await.unwrap();
         let requests = server.requests();
         let (head, body) = requests[0].split_once("\r\n\r\n").unwrap();
         let (line, headers) = head.split_once("\r\n").unwrap();
         assert!(headers.contains(KEY), "{}", protocol.name);
         assert!(!line.contains(KEY) && !body.contains(KEY), "{}", protocol.name);
+    }
+}
+
+/// Everything that was traced.
+#[derive(Clone, Default)]
+struct Traces(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Traces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn no_key_is_in_any_debug_error_trace_or_cassette() {
+    let traces = Traces::default();
+    let writer = traces.clone();
+    let subscriber =
+        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let directory = tempfile::tempdir().unwrap();
+    let mut told = Vec::new();
+
+    for protocol in protocols() {
+        let refusal = protocol.refusal.replace("KEY", KEY);
+        let overloaded = vec![server::head(503, "application/json", ""), Step::Send(refusal.clone().into())];
+        let refused = vec![server::head(401, "application/json", ""), Step::Send(refusal.into())];
+        let whole = vec![server::head(200, protocol.content_type, ""), Step::Send(protocol.stream.into())];
+        let server = Server::start(vec![overloaded, refused, whole]).await;
+
+        let (client, debug) = (protocol.client)(&server.url, TimeOuts::default());
+        let options = RetryOptions { first_delay: std::time::Duration::ZERO, ..RetryOptions::default() };
+        let retry = Retry::new(client, options);
+        told.push(format!("{debug} {retry:?}"));
+        let error = outcome(&retry).await.unwrap_err();
+        told.push(format!("{error} {error:?} {}", error.source().unwrap()));
+
+        let path = directory.path().join(protocol.name);
+        let cassette = Recorded::open(&path, CassetteMode::Record).unwrap();
+        let mut request = request();
+        request.messages = [ChatMessage::user(format!("my key is {KEY}"))].into();
+        request.options.extra.insert("api_key".into(), KEY.into());
+        let trial = cassette.trial("case", 0, retry);
+        let updates = trial.stream(request).collect::<Vec<_>>().await;
+        assert!(updates.iter().all(Result::is_ok));
+        told.push(format!("{cassette:?} {trial:?} {}", std::fs::read_to_string(path).unwrap()));
+    }
+
+    told.push(format!("{:?}", Secret::from(KEY)));
+    let told = told.join("\n");
+    let traces = String::from_utf8(traces.0.lock().unwrap().clone()).unwrap();
+    assert!(traces.contains("model call failed") && told.contains("[key]") && told.contains("[redacted]"));
+    for (what, text) in [("texts", told), ("traces", traces)] {
+        assert!(!text.contains(KEY), "the key is in the {what}: {text}");
     }
 }

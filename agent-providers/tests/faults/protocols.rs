@@ -17,6 +17,8 @@ pub(crate) struct Protocol {
     pub(crate) stream: &'static str,
     /// What the event that ends the answer contains.
     pub(crate) terminal: &'static str,
+    /// Whether the end of the stream is a part of the answer's end: something may come behind the terminal event.
+    pub(crate) ends_with_stream: bool,
     /// What separates events.
     pub(crate) separator: &'static str,
     /// An event that the protocol does not have.
@@ -27,8 +29,11 @@ pub(crate) struct Protocol {
     pub(crate) errors: &'static [(&'static str, ProviderErrorKind)],
     /// The body of an error response about a key, which repeats the key.
     pub(crate) refusal: &'static str,
-    pub(crate) client: fn(&str, TimeOuts) -> Arc<dyn ChatClient>,
+    /// A client of the service at a URL, with the key; and what its `Debug` says.
+    pub(crate) client: fn(&str, TimeOuts) -> Client,
 }
+
+type Client = (Arc<dyn ChatClient>, String);
 
 pub(crate) fn protocols() -> Vec<Protocol> {
     vec![
@@ -37,6 +42,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             content_type: "text/event-stream",
             stream: include_str!("../streams/openai_chat.sse"),
             terminal: r#""finish_reason":"tool_calls""#,
+            ends_with_stream: true,
             separator: "\n\n",
             unknown: "event: surprise\ndata: {\"object\":\"chat.surprise\",\"x\":[1]}\n\n",
             malformed: "data: {\"choices\":[{\"delta\":\n\n",
@@ -52,13 +58,14 @@ pub(crate) fn protocols() -> Vec<Protocol> {
                 ("data: {\"object\":\"error\",\"message\":\"boom\",\"code\":500}\n\n", Server),
             ],
             refusal: r#"{"error":{"message":"Incorrect API key provided: KEY","type":"invalid_request_error","code":"invalid_api_key"}}"#,
-            client: |url, time_outs| Arc::new(OpenAi::new("gpt-test", KEY, options(url, time_outs)).unwrap()),
+            client: |url, time_outs| with_debug(OpenAi::new("gpt-test", KEY, options(url, time_outs)).unwrap()),
         },
         Protocol {
             name: "openai-responses",
             content_type: "text/event-stream",
             stream: include_str!("../streams/openai_responses.sse"),
             terminal: r#""type":"response.completed""#,
+            ends_with_stream: false,
             separator: "\n\n",
             unknown: "event: response.surprise\ndata: {\"type\":\"response.surprise\",\"x\":[1]}\n\n",
             malformed: "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\n\n",
@@ -78,7 +85,9 @@ pub(crate) fn protocols() -> Vec<Protocol> {
                 ),
             ],
             refusal: r#"{"error":{"message":"Incorrect API key provided: KEY","type":"invalid_request_error","code":"invalid_api_key"}}"#,
-            client: |url, time_outs| Arc::new(OpenAiResponses::new("gpt-test", KEY, options(url, time_outs)).unwrap()),
+            client: |url, time_outs| {
+                with_debug(OpenAiResponses::new("gpt-test", KEY, options(url, time_outs)).unwrap())
+            },
         },
         Protocol {
             name: "anthropic",
@@ -156,6 +165,11 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             },
         },
     ]
+}
+
+fn with_debug(client: impl ChatClient + std::fmt::Debug + 'static) -> Client {
+    let debug = format!("{client:?}");
+    (Arc::new(client), debug)
 }
 
 fn options(url: &str, time_outs: TimeOuts) -> HttpOptions {

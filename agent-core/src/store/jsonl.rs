@@ -1,7 +1,0 @@
-//! Placeholder.
-use std::path::PathBuf;
-/// Placeholder.
-#[derive(Debug)]
-pub struct JsonlStore {
-    _dir: PathBuf,
-}
