@@ -77,10 +77,7 @@ fn cases(protocol: &str, model: &str, item: &Value) -> Vec<(&'static str, ChatRe
         signature: signature.map(str::to_owned),
     };
     let choose = |tool_choice| with(ChatOptions { tool_choice, ..ChatOptions::default() });
-    let think = |effort, budget| ChatRequest {
-        options: ChatOptions { reasoning: Reasoning { effort, budget }, ..ChatOptions::default() },
-        ..plain()
-    };
+    let think = |reasoning| ChatRequest { options: ChatOptions { reasoning, ..ChatOptions::default() }, ..plain() };
     vec![
         ("text", plain()),
         (
@@ -161,11 +158,10 @@ fn cases(protocol: &str, model: &str, item: &Value) -> Vec<(&'static str, ChatRe
             "a schema",
             ChatRequest { options: ChatOptions { format: Format::of::<Report>(), ..Default::default() }, ..plain() },
         ),
-        ("thinking by grade", think(Some(ReasoningEffort::High), None)),
-        ("the least thinking", think(Some(ReasoningEffort::Minimal), None)),
-        ("no thinking", think(Some(ReasoningEffort::None), None)),
-        ("thinking by budget", think(None, Some(2048))),
-        ("thinking by grade and budget", think(Some(ReasoningEffort::Low), Some(2048))),
+        ("thinking by grade", think(Reasoning::Effort(ReasoningEffort::High))),
+        ("the least thinking", think(Reasoning::Effort(ReasoningEffort::Minimal))),
+        ("no thinking", think(Reasoning::Effort(ReasoningEffort::None))),
+        ("thinking by budget", think(Reasoning::Budget(2048))),
         (
             "a sound",
             talk(vec![ChatMessage::new(Role::User, [Content::Data { mime_type: "audio/ogg".into(), data: vec![1] }])]),

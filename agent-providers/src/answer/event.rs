@@ -17,7 +17,6 @@ pub(crate) enum WireEvent {
     /// The thoughts so far end here; those that follow are others.
     ReasoningEnd,
     /// The proof of the last thoughts (made up if there are none).
-    #[expect(dead_code, reason = "for protocols that sign thoughts")]
     Signature(String),
     /// A call begins. `key` is what the protocol's later pieces refer to; a key that is taken again means the new call.
     ToolStart { key: u64, id: Option<String>, name: String },

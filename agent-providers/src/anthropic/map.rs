@@ -1,10 +1,10 @@
 //! Requests as Messages write them.
 
-use agent_core::{ChatOptions, ChatRequest, Format, Reasoning, ReasoningEffort, Result, Role, ToolChoice, ToolSpec};
+use agent_core::{ChatOptions, ChatRequest, Format, Reasoning, ReasoningEffort, Result, ToolChoice, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::turns::Turns;
-use crate::{dialect::Dialect, extra, unsupported::unsupported};
+use crate::{dialect::Dialect, extra, orders, unsupported::unsupported};
 
 /// The service's name, in errors and native items.
 pub(super) const PROVIDER: &str = "anthropic";
@@ -33,7 +33,8 @@ pub(super) fn body(request: &ChatRequest, model: &str) -> Result<Value> {
     let mut body = Map::new();
     body.insert("model".into(), model.into());
     body.insert("max_tokens".into(), max_tokens(options).into());
-    let mut system = system(request);
+    let orders = orders::all(PROVIDER, request)?;
+    let mut system = orders.iter().map(|text| json!({ "type": "text", "text": text })).collect::<Vec<_>>();
     let mut tools = request.tools.iter().map(tool).collect::<Vec<_>>();
     if options.cache_prompt {
         // What comes before the conversation is worth keeping apart from it: other conversations begin alike. The
@@ -56,7 +57,7 @@ pub(super) fn body(request: &ChatRequest, model: &str) -> Result<Value> {
 }
 
 fn max_tokens(options: &ChatOptions) -> u32 {
-    let budget = options.reasoning.budget.unwrap_or_default();
+    let budget = if let Reasoning::Budget(budget) = options.reasoning { budget } else { 0 };
     options.max_output_tokens.unwrap_or_else(|| DEFAULT_MAX_TOKENS.saturating_add(budget))
 }
 
@@ -82,7 +83,7 @@ fn put_options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<(
             body.insert(key.into(), value);
         }
     };
-    let (thinking, effort) = thinking(reasoning)?;
+    let (thinking, effort) = thinking(*reasoning)?;
     let mut output = Map::new();
     output.extend(effort.map(|effort| ("effort".to_owned(), effort.into())));
     if let Format::JsonSchema { name: _, schema } = format {
@@ -100,22 +101,21 @@ fn put_options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<(
 }
 
 /// How much to think, as older models take it (a budget) or newer ones (a grade).
-fn thinking(reasoning: &Reasoning) -> Result<(Option<Value>, Option<&'static str>)> {
-    let adaptive = |grade| Ok((Some(json!({ "type": "adaptive" })), Some(grade)));
-    match (reasoning.effort, reasoning.budget) {
-        (None, None) => Ok((None, None)),
-        (None, Some(0)) | (Some(ReasoningEffort::None), None) => Ok((Some(json!({ "type": "disabled" })), None)),
-        (None, Some(budget)) => Ok((Some(json!({ "type": "enabled", "budget_tokens": budget })), None)),
-        (Some(ReasoningEffort::Low), None) => adaptive("low"),
-        (Some(ReasoningEffort::Medium), None) => adaptive("medium"),
-        (Some(ReasoningEffort::High), None) => adaptive("high"),
-        (Some(ReasoningEffort::Minimal), None) => {
-            Err(unsupported(PROVIDER, "the option `reasoning.effort` as `minimal`; its least is `low`"))
+fn thinking(reasoning: Reasoning) -> Result<(Option<Value>, Option<&'static str>)> {
+    let effort = match reasoning {
+        Reasoning::Auto => return Ok((None, None)),
+        Reasoning::Budget(0) | Reasoning::Effort(ReasoningEffort::None) => {
+            return Ok((Some(json!({ "type": "disabled" })), None));
         }
-        (Some(_), Some(_)) => {
-            Err(unsupported(PROVIDER, "both `reasoning.effort` and `reasoning.budget`; set one of them"))
+        Reasoning::Budget(budget) => return Ok((Some(json!({ "type": "enabled", "budget_tokens": budget })), None)),
+        Reasoning::Effort(ReasoningEffort::Minimal) => {
+            return Err(unsupported(PROVIDER, "`ReasoningEffort::Minimal`; its least is `Low`"));
         }
-    }
+        Reasoning::Effort(ReasoningEffort::Low) => "low",
+        Reasoning::Effort(ReasoningEffort::Medium) => "medium",
+        Reasoning::Effort(ReasoningEffort::High) => "high",
+    };
+    Ok((Some(json!({ "type": "adaptive" })), Some(effort)))
 }
 
 fn choice(choice: &ToolChoice) -> Option<Value> {
@@ -125,14 +125,6 @@ fn choice(choice: &ToolChoice) -> Option<Value> {
         ToolChoice::Required => Some(json!({ "type": "any" })),
         ToolChoice::Tool(name) => Some(json!({ "type": "tool", "name": name })),
     }
-}
-
-/// The instructions and the orders inside the conversation, which not every model takes in their places.
-fn system(request: &ChatRequest) -> Vec<Value> {
-    let orders =
-        request.messages.iter().filter(|message| message.role == Role::System).map(agent_core::ChatMessage::text);
-    let all = request.instructions.iter().map(|text| text.to_string()).chain(orders);
-    all.filter(|text| !text.trim().is_empty()).map(|text| json!({ "type": "text", "text": text })).collect()
 }
 
 fn tool(tool: &ToolSpec) -> Value {

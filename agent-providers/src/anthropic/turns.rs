@@ -8,11 +8,9 @@ use serde_json::{Value, json};
 use super::map::PROVIDER;
 use crate::{
     media::base64,
+    orders::GO_ON,
     unsupported::{self, unsupported},
 };
-
-/// What a user says where the service demands a user's words and the caller has none.
-const GO_ON: &str = "Continue.";
 
 /// The conversation so far.
 #[derive(Debug, Default)]
@@ -111,7 +109,7 @@ impl Turns {
     fn result(&self, result: &ToolResult) -> Result<Value> {
         let contents = result.contents.iter().map(|content| match content {
             Content::Text(_) | Content::Data { .. } | Content::Uri { .. } => part(content),
-            other => Err(unsupported::in_result(PROVIDER, other)),
+            other => Err(unsupported::content(PROVIDER, other)),
         });
         let contents = contents.filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
         let id = self.ids.get(&result.call_id).cloned().unwrap_or_else(|| clean(&result.call_id));

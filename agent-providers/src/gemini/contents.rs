@@ -8,11 +8,9 @@ use serde_json::{Map, Value, json};
 use super::map::PROVIDER;
 use crate::{
     media::base64,
+    orders::GO_ON,
     unsupported::{self, unsupported},
 };
-
-/// What a user says where the service demands a user's words and the caller has none.
-const GO_ON: &str = "Continue.";
 
 /// The signature of a call that Gemini did not make, such as one in a history of another service.
 ///
@@ -131,7 +129,7 @@ fn tool_result(result: &ToolResult, names: &HashMap<&str, &str>) -> Result<Value
         match content {
             Content::Text(_) => {}
             Content::Data { .. } | Content::Uri { .. } => media.extend(part(content)?),
-            other => return Err(unsupported::in_result(PROVIDER, other)),
+            other => return Err(unsupported::content(PROVIDER, other)),
         }
     }
     let key = if result.is_error { "error" } else { "output" };

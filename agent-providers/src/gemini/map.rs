@@ -1,12 +1,10 @@
 //! Requests as generateContent takes them.
 
-use agent_core::{
-    ChatMessage, ChatOptions, ChatRequest, Format, Reasoning, ReasoningEffort, Result, Role, ToolChoice, ToolSpec,
-};
+use agent_core::{ChatOptions, ChatRequest, Format, Reasoning, ReasoningEffort, Result, ToolChoice, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::contents;
-use crate::{dialect::Dialect, extra, unsupported::unsupported};
+use crate::{dialect::Dialect, extra, orders, unsupported::unsupported};
 
 /// The service's name, in errors and native items.
 pub(super) const PROVIDER: &str = "gemini";
@@ -29,7 +27,8 @@ const DIALECT: Dialect = Dialect {
 /// The whole request. The model is in the path.
 pub(super) fn body(request: &ChatRequest, model: &str) -> Result<Value> {
     let mut body = Map::new();
-    let system = system(request);
+    let orders = orders::all(PROVIDER, request)?;
+    let system = orders.iter().map(|text| json!({ "text": text })).collect::<Vec<_>>();
     if !system.is_empty() {
         body.insert("systemInstruction".into(), json!({ "parts": system }));
     }
@@ -70,7 +69,7 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
     put("maxOutputTokens", max_output_tokens.map(Into::into));
     put("seed", seed.map(Into::into));
     put("stopSequences", (!stop.is_empty()).then(|| stop.clone().into()));
-    put("thinkingConfig", thinking(reasoning)?);
+    put("thinkingConfig", thinking(*reasoning));
     if let Format::JsonSchema { name: _, schema } = format {
         put("responseMimeType", Some("application/json".into()));
         put("responseJsonSchema", Some(DIALECT.schema(schema)?));
@@ -86,20 +85,17 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
 }
 
 /// How much to think: a level for Gemini 3 and later, a budget before. Who asks for thoughts gets to read them.
-fn thinking(reasoning: &Reasoning) -> Result<Option<Value>> {
-    let level = |level: &str| Ok(Some(json!({ "thinkingLevel": level, "includeThoughts": true })));
-    match (reasoning.effort, reasoning.budget) {
-        (None, None) => Ok(None),
-        (None, Some(0)) | (Some(ReasoningEffort::None), None) => Ok(Some(json!({ "thinkingBudget": 0 }))),
-        (None, Some(budget)) => Ok(Some(json!({ "thinkingBudget": budget, "includeThoughts": true }))),
-        (Some(ReasoningEffort::Minimal), None) => level("MINIMAL"),
-        (Some(ReasoningEffort::Low), None) => level("LOW"),
-        (Some(ReasoningEffort::Medium), None) => level("MEDIUM"),
-        (Some(ReasoningEffort::High), None) => level("HIGH"),
-        (Some(_), Some(_)) => {
-            Err(unsupported(PROVIDER, "both `reasoning.effort` and `reasoning.budget`; set one of them"))
-        }
-    }
+fn thinking(reasoning: Reasoning) -> Option<Value> {
+    let level = match reasoning {
+        Reasoning::Auto => return None,
+        Reasoning::Budget(0) | Reasoning::Effort(ReasoningEffort::None) => return Some(json!({ "thinkingBudget": 0 })),
+        Reasoning::Budget(budget) => return Some(json!({ "thinkingBudget": budget, "includeThoughts": true })),
+        Reasoning::Effort(ReasoningEffort::Minimal) => "MINIMAL",
+        Reasoning::Effort(ReasoningEffort::Low) => "LOW",
+        Reasoning::Effort(ReasoningEffort::Medium) => "MEDIUM",
+        Reasoning::Effort(ReasoningEffort::High) => "HIGH",
+    };
+    Some(json!({ "thinkingLevel": level, "includeThoughts": true }))
 }
 
 fn choice(choice: &ToolChoice) -> Option<Value> {
@@ -109,12 +105,6 @@ fn choice(choice: &ToolChoice) -> Option<Value> {
         ToolChoice::Required => Some(json!({ "mode": "ANY" })),
         ToolChoice::Tool(name) => Some(json!({ "mode": "ANY", "allowedFunctionNames": [name] })),
     }
-}
-
-fn system(request: &ChatRequest) -> Vec<Value> {
-    let orders = request.messages.iter().filter(|message| message.role == Role::System).map(ChatMessage::text);
-    let all = request.instructions.iter().map(|text| text.to_string()).chain(orders);
-    all.filter(|text| !text.is_empty()).map(|text| json!({ "text": text })).collect()
 }
 
 /// Parameters are sent as they are, in the field that takes JSON Schema and not only OpenAPI's part of it; agents check

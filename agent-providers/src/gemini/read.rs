@@ -127,7 +127,8 @@ impl ContentStream {
 /// Source: <https://ai.google.dev/api/generate-content#FinishReason>.
 fn stop(reason: &str, message: &str) -> Result<StopReason, ProviderError> {
     let kind = match reason {
-        "STOP" => return Ok(StopReason::Completed),
+        // The second one is by compatible services.
+        "STOP" | "FUNCTION_CALL" => return Ok(StopReason::Completed),
         "MAX_TOKENS" => return Ok(StopReason::Length),
         "SAFETY"
         | "RECITATION"

@@ -66,7 +66,7 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
     if !model_options.is_empty() {
         body.insert("options".into(), model_options.into());
     }
-    if let Some(think) = think(reasoning)? {
+    if let Some(think) = think(*reasoning)? {
         body.insert("think".into(), think);
     }
     if let Format::JsonSchema { name: _, schema } = format {
@@ -76,19 +76,15 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
     Ok(())
 }
 
-fn think(reasoning: &Reasoning) -> Result<Option<Value>> {
-    if reasoning.budget.is_some() {
-        return Err(unsupported(PROVIDER, "the option `reasoning.budget`; set `reasoning.effort`"));
-    }
-    match reasoning.effort {
-        None => Ok(None),
-        Some(ReasoningEffort::None) => Ok(Some(false.into())),
-        Some(ReasoningEffort::Low) => Ok(Some("low".into())),
-        Some(ReasoningEffort::Medium) => Ok(Some("medium".into())),
-        Some(ReasoningEffort::High) => Ok(Some("high".into())),
-        Some(ReasoningEffort::Minimal) => {
-            Err(unsupported(PROVIDER, "the option `reasoning.effort` as `minimal`; its least is `low`"))
+fn think(reasoning: Reasoning) -> Result<Option<Value>> {
+    match reasoning {
+        Reasoning::Auto => Ok(None),
+        Reasoning::Budget(_) => Err(unsupported(PROVIDER, "a `Reasoning::Budget`; set an effort")),
+        Reasoning::Effort(ReasoningEffort::None) => Ok(Some(false.into())),
+        Reasoning::Effort(ReasoningEffort::Minimal) => {
+            Err(unsupported(PROVIDER, "`ReasoningEffort::Minimal`; its least is `Low`"))
         }
+        Reasoning::Effort(effort) => Ok(Some(json!(effort))),
     }
 }
 
@@ -108,7 +104,10 @@ fn messages(request: &ChatRequest) -> Result<Vec<Value>> {
     }
     for message in &*request.messages {
         match message.role {
-            Role::System => messages.push(json!({ "role": "system", "content": message.text() })),
+            Role::System => {
+                let text = unsupported::text(PROVIDER, &message.contents, "in a system message")?;
+                messages.push(json!({ "role": "system", "content": text }))
+            }
             Role::User => messages.push(spoken("user", &message.contents)?),
             Role::Assistant => messages.extend(assistant(message, &mut names)?),
             Role::Tool => {
@@ -172,12 +171,9 @@ fn assistant<'a>(message: &'a ChatMessage, names: &mut HashMap<&'a str, &'a str>
 
 /// A result; older versions know it by the tool's name alone.
 fn tool_result(result: &ToolResult, names: &HashMap<&str, &str>) -> Result<Value> {
-    let text = |content: &Content| matches!(content, Content::Text(_));
-    if let Some(other) = result.contents.iter().find(|content| !text(content)) {
-        return Err(unsupported::in_result(PROVIDER, other));
-    }
+    let text = unsupported::text(PROVIDER, &result.contents, "as a tool's result; let the tool answer with text")?;
     let name = names.get(result.call_id.as_str()).copied().unwrap_or_default();
     Ok(json!({
-        "role": "tool", "content": result.text(), "tool_name": name, "tool_call_id": result.call_id,
+        "role": "tool", "content": text, "tool_name": name, "tool_call_id": result.call_id,
     }))
 }

@@ -94,6 +94,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             content_type: "text/event-stream",
             stream: include_str!("../streams/anthropic.sse"),
             terminal: r#""type":"message_stop""#,
+            ends_with_stream: false,
             separator: "\n\n",
             unknown: "event: surprise\ndata: {\"type\":\"surprise\",\"x\":[1]}\n\n",
             malformed: "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":\n\n",
@@ -118,13 +119,14 @@ pub(crate) fn protocols() -> Vec<Protocol> {
                 ("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", Truncated),
             ],
             refusal: r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key KEY"}}"#,
-            client: |url, time_outs| Arc::new(Anthropic::new("claude-test", KEY, options(url, time_outs)).unwrap()),
+            client: |url, time_outs| with_debug(Anthropic::new("claude-test", KEY, options(url, time_outs)).unwrap()),
         },
         Protocol {
             name: "gemini",
             content_type: "text/event-stream",
             stream: include_str!("../streams/gemini.sse"),
             terminal: r#""finishReason":"STOP""#,
+            ends_with_stream: true,
             separator: "\n\n",
             unknown: "data: {\"surprise\":[1]}\n\n",
             malformed: "data: {\"candidates\":[{\"content\":\n\n",
@@ -145,13 +147,14 @@ pub(crate) fn protocols() -> Vec<Protocol> {
                 ),
             ],
             refusal: r#"{"error":{"code":401,"message":"Request had invalid authentication credentials: KEY","status":"UNAUTHENTICATED"}}"#,
-            client: |url, time_outs| Arc::new(Gemini::new("gemini-test", KEY, options(url, time_outs)).unwrap()),
+            client: |url, time_outs| with_debug(Gemini::new("gemini-test", KEY, options(url, time_outs)).unwrap()),
         },
         Protocol {
             name: "ollama",
             content_type: "application/x-ndjson",
             stream: include_str!("../streams/ollama.ndjson"),
             terminal: r#""done":true"#,
+            ends_with_stream: false,
             separator: "\n",
             unknown: "{\"surprise\":[1]}\n",
             malformed: "{\"message\":\n",
@@ -161,7 +164,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             ],
             refusal: r#"{"error":"unauthorized: KEY"}"#,
             client: |url, time_outs| {
-                Arc::new(Ollama::new("qwen-test", Some(KEY.into()), options(url, time_outs)).unwrap())
+                with_debug(Ollama::new("qwen-test", Some(KEY.into()), options(url, time_outs)).unwrap())
             },
         },
     ]
