@@ -87,11 +87,15 @@ mod tests {
 
     #[test]
     fn a_name_and_the_environment_make_a_client() {
+        const HERE: &str = "http://localhost:8080/v1";
         let set = vars(&[
             ("OPENAI_API_KEY", "k"),
-            ("OPENAI_COMPATIBLE_BASE_URL", "http://localhost:8080/v1"),
+            ("OPENAI_BASE_URL", HERE),
+            ("OPENAI_COMPATIBLE_BASE_URL", HERE),
             ("ANTHROPIC_API_KEY", "k"),
+            ("ANTHROPIC_BASE_URL", HERE),
             ("GEMINI_API_KEY", "k"),
+            ("GEMINI_BASE_URL", HERE),
         ]);
         for (name, model) in [
             ("openai:gpt-test", "gpt-test"),

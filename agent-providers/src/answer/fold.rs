@@ -1,6 +1,9 @@
 //! Adds a stream's events up to one answer.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
 use agent_core::{ChatMessage, ChatResponse, ChatUpdate, Content, Delta, Role, StopReason, ToolCall, Usage};
 use serde_json::{Map, Value};
@@ -10,7 +13,7 @@ use super::WireEvent;
 /// An answer that is being written.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    provider: &'static str,
+    service: Arc<str>,
     asked: String,
     model: Option<String>,
     parts: Vec<Part>,
@@ -31,10 +34,10 @@ enum Part {
 }
 
 impl Answer {
-    /// An answer by `provider`, of which the model `asked` was asked for.
-    pub(crate) fn new(provider: &'static str, asked: impl Into<String>) -> Self {
+    /// An answer by `service`, of which the model `asked` was asked for.
+    pub(crate) fn new(service: impl Into<Arc<str>>, asked: impl Into<String>) -> Self {
         Self {
-            provider,
+            service: service.into(),
             asked: asked.into(),
             model: None,
             parts: Vec::new(),
@@ -78,7 +81,7 @@ impl Answer {
             WireEvent::Stop(stop) => self.stop = Some(stop),
             WireEvent::GoesOn => self.stop = None,
             WireEvent::End => self.ended = true,
-            WireEvent::Unknown(raw) => tracing::debug!(provider = self.provider, len = raw.len(), "unknown event"),
+            WireEvent::Unknown(raw) => tracing::debug!(service = &*self.service, len = raw.len(), "unknown event"),
         }
     }
 
@@ -89,8 +92,8 @@ impl Answer {
             stop => stop.unwrap_or(StopReason::Completed),
         };
         let model = self.model.unwrap_or_else(|| self.asked.clone());
-        let (provider, asked) = (self.provider, self.asked);
-        let contents = self.parts.into_iter().filter_map(|part| part.into_content(provider, &asked, stop));
+        let (service, asked) = (self.service, self.asked);
+        let contents = self.parts.into_iter().filter_map(|part| part.into_content(&service, &asked, stop));
         ChatResponse { message: ChatMessage::new(Role::Assistant, contents), usage: self.usage, stop, model }
     }
 
@@ -175,13 +178,13 @@ impl Answer {
 }
 
 impl Part {
-    fn into_content(self, provider: &str, model: &str, stop: StopReason) -> Option<Content> {
+    fn into_content(self, service: &str, model: &str, stop: StopReason) -> Option<Content> {
         Some(match self {
             Self::Text(text) => Content::Text(text),
             Self::Reasoning { text, signature: None, .. } if text.is_empty() => return None,
             Self::Reasoning { text, signature, .. } => Content::Reasoning { text, signature },
             Self::Data { mime_type, data } => Content::Data { mime_type, data },
-            Self::Native(value) => Content::Native { provider: provider.into(), model: model.into(), value },
+            Self::Native(value) => Content::Native { provider: service.into(), model: model.into(), value },
             Self::Call { id, name, raw } => match read_arguments(&name, &raw, stop) {
                 Ok(arguments) => Content::ToolCall(ToolCall { id, name, arguments }),
                 Err(why) => Content::InvalidToolCall { id, name, raw, why },

@@ -1,4 +1,9 @@
 //! A protocol's stream as one sequence of events, and the answer that they add up to.
+//!
+//! A protocol is a folder beside this one: `client` (options and the [`ChatClient`](agent_core::ChatClient)), `map`
+//! (requests), `wire` (what the service sends, tolerantly) and `read` (a [`Decode`] that makes it [`WireEvent`]s). All
+//! else is shared. It is tested by a row in `answer/laws.rs`, a row in `tests/faults/protocols.rs`, and what is its own; it gets
+//! a name in `client_for` and a line in the crate's tables.
 
 mod event;
 mod fold;

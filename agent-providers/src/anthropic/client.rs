@@ -40,7 +40,7 @@ impl Anthropic {
             (HeaderName::from_static("x-api-key"), key.into()),
             (HeaderName::from_static("anthropic-version"), Secret::from("2023-06-01")),
         ];
-        let http = Http::new(PROVIDER, "https://api.anthropic.com", auth, options)?;
+        let http = Http::new(PROVIDER, Some("https://api.anthropic.com"), auth, options)?;
         Ok(Self { http, model: model.into() })
     }
 
@@ -77,7 +77,7 @@ impl ChatClient for Anthropic {
 
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         let model = request.options.model.as_ref().unwrap_or(&self.model).clone();
-        let call = map::body(&request, &model).map(|body| Call {
+        let call = map::body(&request, &model, self.http.service()).map(|body| Call {
             path: "v1/messages".into(),
             body,
             model,

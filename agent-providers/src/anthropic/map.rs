@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::turns::Turns;
 use crate::{dialect::Dialect, extra, orders, unsupported::unsupported};
 
-/// The service's name, in errors and native items.
+/// The service's name.
 pub(super) const PROVIDER: &str = "anthropic";
 
 /// The limit of an answer's words if the caller sets none, in tokens. The service demands one; every model since Claude 4
@@ -27,8 +27,8 @@ const DIALECT: Dialect = Dialect {
     recursive: false,
 };
 
-/// The whole request.
-pub(super) fn body(request: &ChatRequest, model: &str) -> Result<Value> {
+/// The whole request, to a service of this name.
+pub(super) fn body(request: &ChatRequest, model: &str, service: &str) -> Result<Value> {
     let options = &request.options;
     let mut body = Map::new();
     body.insert("model".into(), model.into());
@@ -47,12 +47,15 @@ pub(super) fn body(request: &ChatRequest, model: &str) -> Result<Value> {
     if !system.is_empty() {
         body.insert("system".into(), system.into());
     }
-    body.insert("messages".into(), Turns::of(&request.messages, model)?.into());
+    body.insert("messages".into(), Turns::of(&request.messages, (model, service))?.into());
     if !tools.is_empty() {
         body.insert("tools".into(), tools.into());
     }
     body.insert("stream".into(), true.into());
     put_options(options, &mut body)?;
+    if request.tools.is_empty() && options.tool_choice == ToolChoice::None {
+        body.remove("tool_choice"); // refused without tools, and true without being said
+    }
     Ok(Value::Object(body))
 }
 

@@ -11,7 +11,8 @@ use crate::{
 #[test]
 fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
     let item = json!({ "type": "redacted_thinking", "data": "EmwK" });
-    let requests = cases::render("anthropic", "claude-test", &item, |request| map::body(request, "claude-test"));
+    let requests =
+        cases::render("anthropic", "claude-test", &item, |request| map::body(request, "claude-test", "anthropic"));
     insta::assert_snapshot!(requests);
 }
 
@@ -111,7 +112,7 @@ fn ids_that_come_again_are_told_apart() {
     let result = || Content::ToolResult(ToolResult { call_id: "call:0".into(), contents: vec![], is_error: false });
     let round = || [ChatMessage::new(Role::Assistant, [call()]), ChatMessage::new(Role::Tool, [result()])];
     let messages = [ChatMessage::user("Go.")].into_iter().chain(round()).chain(round()).collect();
-    let body = map::body(&ChatRequest { messages, ..ChatRequest::default() }, "m").unwrap();
+    let body = map::body(&ChatRequest { messages, ..ChatRequest::default() }, "m", "anthropic").unwrap();
     let ids = body["messages"].as_array().unwrap()[1..].iter().map(|message| {
         let block = &message["content"][0];
         block["id"].as_str().or(block["tool_use_id"].as_str()).unwrap()

@@ -32,7 +32,7 @@ impl Turns {
     ///
     /// The model never has two turns in a row, nor the last one, so that a conversation that grows keeps its beginning,
     /// to which signed thoughts are bound.
-    pub(super) fn of(messages: &[ChatMessage], model: &str) -> Result<Vec<Value>> {
+    pub(super) fn of(messages: &[ChatMessage], by: (&str, &str)) -> Result<Vec<Value>> {
         let mut turns = Self::default();
         for message in messages {
             match message.role {
@@ -42,7 +42,7 @@ impl Turns {
                     turns.say("user", content.collect::<Result<_>>()?);
                 }
                 Role::Assistant => {
-                    let content = turns.assistant(message, model)?;
+                    let content = turns.assistant(message, by)?;
                     turns.say("assistant", content);
                 }
                 Role::Tool => {
@@ -78,7 +78,7 @@ impl Turns {
     }
 
     /// The model's own words, calls and thoughts, in their order. Thoughts without a proof are not sent back.
-    fn assistant(&mut self, message: &ChatMessage, model: &str) -> Result<Vec<Value>> {
+    fn assistant(&mut self, message: &ChatMessage, by: (&str, &str)) -> Result<Vec<Value>> {
         let mut blocks = Vec::new();
         for content in &*message.contents {
             match content {
@@ -95,7 +95,7 @@ impl Turns {
                 Content::Reasoning { text, signature: Some(signature) } => {
                     blocks.push(json!({ "type": "thinking", "thinking": text, "signature": signature }));
                 }
-                Content::Native { provider, model: by, value } if provider == PROVIDER && by == model => {
+                Content::Native { provider, model, value } if (model.as_str(), provider.as_str()) == by => {
                     blocks.push(value.clone());
                 }
                 Content::Native { .. } | Content::Reasoning { .. } => {}

@@ -34,7 +34,7 @@ impl Gemini {
     /// [`ErrorKind::Invalid`](agent_core::ErrorKind::Invalid) if the options or the key cannot be used.
     pub fn new(model: impl Into<String>, key: impl Into<Secret>, options: HttpOptions) -> Result<Self> {
         let auth = (HeaderName::from_static("x-goog-api-key"), key.into());
-        let http = Http::new(PROVIDER, "https://generativelanguage.googleapis.com", vec![auth], options)?;
+        let http = Http::new(PROVIDER, Some("https://generativelanguage.googleapis.com"), vec![auth], options)?;
         Ok(Self { http, model: model.into() })
     }
 
@@ -70,7 +70,7 @@ impl ChatClient for Gemini {
 
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         let model = request.options.model.as_ref().unwrap_or(&self.model).clone();
-        let call = map::body(&request, &model).map(|body| Call {
+        let call = map::body(&request, &model, self.http.service()).map(|body| Call {
             path: path(&model),
             body,
             model,

@@ -18,7 +18,7 @@ use crate::{
 const FOREIGN_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// The messages' contents. Results of parallel calls are one.
-pub(super) fn of(messages: &[ChatMessage], model: &str) -> Result<Vec<Value>> {
+pub(super) fn of(messages: &[ChatMessage], by: (&str, &str)) -> Result<Vec<Value>> {
     let mut contents: Vec<(Role, Vec<Value>)> = Vec::new();
     let mut names = HashMap::new();
     for message in messages {
@@ -27,7 +27,7 @@ pub(super) fn of(messages: &[ChatMessage], model: &str) -> Result<Vec<Value>> {
             Role::User => {
                 message.contents.iter().filter_map(|content| part(content).transpose()).collect::<Result<_>>()?
             }
-            Role::Assistant => assistant(message, model, &mut names)?,
+            Role::Assistant => assistant(message, by, &mut names)?,
             Role::Tool => message.tool_results().map(|result| tool_result(result, &names)).collect::<Result<_>>()?,
         };
         match contents.last_mut() {
@@ -59,13 +59,17 @@ fn part(content: &Content) -> Result<Option<Value>> {
 
 /// The model's own words and calls, in their order. A native item is a part as it came, or the signature of the part
 /// behind it. Readable thoughts are not sent back.
-fn assistant<'a>(message: &'a ChatMessage, model: &str, names: &mut HashMap<&'a str, &'a str>) -> Result<Vec<Value>> {
+fn assistant<'a>(
+    message: &'a ChatMessage,
+    by: (&str, &str),
+    names: &mut HashMap<&'a str, &'a str>,
+) -> Result<Vec<Value>> {
     let mut parts = Vec::new();
     let mut signature = None;
     let mut called = false;
     for content in &*message.contents {
         let mut part = match content {
-            Content::Native { provider, model: by, value } if provider == PROVIDER && by == model => {
+            Content::Native { provider, model, value } if (model.as_str(), provider.as_str()) == by => {
                 match lone_signature(value) {
                     Some(value) => signature = Some(value.clone()),
                     None => parts.push(value.clone()),
@@ -89,7 +93,7 @@ fn assistant<'a>(message: &'a ChatMessage, model: &str, names: &mut HashMap<&'a 
         };
         if part.get("functionCall").is_some() {
             // Only the first of parallel calls is signed.
-            if !called && signature.is_none() && demands_signatures(model) {
+            if !called && signature.is_none() && demands_signatures(by.0) {
                 signature = Some(FOREIGN_SIGNATURE.into());
             }
             called = true;

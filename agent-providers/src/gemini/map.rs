@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::contents;
 use crate::{dialect::Dialect, extra, orders, unsupported::unsupported};
 
-/// The service's name, in errors and native items.
+/// The service's name.
 pub(super) const PROVIDER: &str = "gemini";
 
 /// What structured outputs know of JSON Schema.
@@ -24,15 +24,15 @@ const DIALECT: Dialect = Dialect {
     recursive: true,
 };
 
-/// The whole request. The model is in the path.
-pub(super) fn body(request: &ChatRequest, model: &str) -> Result<Value> {
+/// The whole request, to a service of this name. The model is in the path.
+pub(super) fn body(request: &ChatRequest, model: &str, service: &str) -> Result<Value> {
     let mut body = Map::new();
     let orders = orders::all(PROVIDER, request)?;
     let system = orders.iter().map(|text| json!({ "text": text })).collect::<Vec<_>>();
     if !system.is_empty() {
         body.insert("systemInstruction".into(), json!({ "parts": system }));
     }
-    body.insert("contents".into(), contents::of(&request.messages, model)?.into());
+    body.insert("contents".into(), contents::of(&request.messages, (model, service))?.into());
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(tool).collect::<Vec<_>>();
         body.insert("tools".into(), json!([{ "functionDeclarations": tools }]));

@@ -11,7 +11,8 @@ use crate::{
 #[test]
 fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
     let item = json!({ "thoughtSignature": "CiQB" });
-    let requests = cases::render("gemini", "gemini-2.5-test", &item, |request| map::body(request, "gemini-2.5-test"));
+    let requests =
+        cases::render("gemini", "gemini-2.5-test", &item, |request| map::body(request, "gemini-2.5-test", "gemini"));
     insta::assert_snapshot!(requests);
 }
 
@@ -91,7 +92,7 @@ fn a_signature_is_kept_before_its_part_or_in_it() {
     assert_eq!(&*message.contents, expected);
 
     let request = agent_core::ChatRequest { messages: [message].into(), ..Default::default() };
-    let body = map::body(&request, "gemini-test").unwrap();
+    let body = map::body(&request, "gemini-test", "gemini").unwrap();
     let replayed = json!([
         { "text": "So.", "thoughtSignature": "a" },
         { "functionCall": { "id": "x", "name": "f", "args": {} }, "thoughtSignature": "b" },
@@ -107,7 +108,7 @@ fn calls_that_gemini_3_did_not_make_are_signed_as_foreign() {
     let message = agent_core::ChatMessage::new(agent_core::Role::Assistant, [call("a"), call("b")]);
     let request = agent_core::ChatRequest { messages: [message].into(), ..Default::default() };
     let signatures = ["gemini-3-pro", "models/gemini-10.5-x", "gemini-2.5-pro", "gemini-pro", "other-3"].map(|model| {
-        let body = map::body(&request, model).unwrap();
+        let body = map::body(&request, model, "gemini").unwrap();
         [0, 1].map(|call| body["contents"][0]["parts"][call]["thoughtSignature"].as_str().map(str::to_owned))
     });
     let foreign = [Some("skip_thought_signature_validator".to_owned()), None];

@@ -32,7 +32,7 @@ impl Ollama {
     /// [`ErrorKind::Invalid`](agent_core::ErrorKind::Invalid) if the options or the key cannot be used.
     pub fn new(model: impl Into<String>, key: Option<Secret>, options: HttpOptions) -> Result<Self> {
         let auth = key.map(|key| (AUTHORIZATION, key.bearer()));
-        let http = Http::new(PROVIDER, "http://127.0.0.1:11434", auth.into_iter().collect(), options)?;
+        let http = Http::new(PROVIDER, Some("http://127.0.0.1:11434"), auth.into_iter().collect(), options)?;
         Ok(Self { http, model: model.into() })
     }
 

@@ -14,7 +14,7 @@ use crate::{
     unsupported::{self, unsupported},
 };
 
-/// The service's name, in errors and native items.
+/// The service's name.
 pub(super) const PROVIDER: &str = "ollama";
 
 /// The whole request. The service is to refuse what does not fit its context, and not to leave out the beginning.

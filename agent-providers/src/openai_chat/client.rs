@@ -28,7 +28,7 @@ impl OpenAi {
     /// # Errors
     /// [`ErrorKind::Invalid`](agent_core::ErrorKind::Invalid) if the options or the key cannot be used.
     pub fn new(model: impl Into<String>, key: impl Into<Secret>, options: HttpOptions) -> Result<Self> {
-        Self::with(Flavor::OpenAi, "https://api.openai.com/v1", model.into(), Some(key.into()), options)
+        Self::with(Flavor::OpenAi, model.into(), Some(key.into()), options)
     }
 
     /// A model of a compatible service at `base_url`, such as `http://localhost:8080/v1`; a local one needs no key.
@@ -43,7 +43,8 @@ impl OpenAi {
         key: Option<Secret>,
         options: HttpOptions,
     ) -> Result<Self> {
-        Self::with(Flavor::Compatible, base_url, model.into(), key, options)
+        let options = HttpOptions { base_url: Some(base_url.to_owned()), ..options };
+        Self::with(Flavor::Compatible, model.into(), key, options)
     }
 
     /// The model that the environment names: `OPENAI_MODEL` with `OPENAI_API_KEY`, at `OPENAI_BASE_URL` if that is set.
@@ -70,9 +71,9 @@ impl OpenAi {
         Self { model: model.into(), ..self }
     }
 
-    fn with(flavor: Flavor, base_url: &str, model: String, key: Option<Secret>, options: HttpOptions) -> Result<Self> {
+    fn with(flavor: Flavor, model: String, key: Option<Secret>, options: HttpOptions) -> Result<Self> {
         let auth = key.map(|key| (AUTHORIZATION, key.bearer()));
-        let http = Http::new(flavor.provider(), base_url, auth.into_iter().collect(), options)?;
+        let http = Http::new(flavor.provider(), flavor.place(), auth.into_iter().collect(), options)?;
         Ok(Self { http, model, flavor })
     }
 }
@@ -84,7 +85,7 @@ impl ChatClient for OpenAi {
 
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         let model = request.options.model.as_ref().unwrap_or(&self.model).clone();
-        let call = map::body(&request, &model, self.flavor).map(|body| Call {
+        let call = map::body(&request, &model, self.flavor, self.http.service()).map(|body| Call {
             path: "chat/completions".into(),
             body,
             model,

@@ -25,19 +25,30 @@ impl Flavor {
             Self::Compatible => "openai-compatible",
         }
     }
+
+    /// The base URL of the service's own place, if there is one.
+    pub(super) fn place(self) -> Option<&'static str> {
+        match self {
+            Self::OpenAi => Some("https://api.openai.com/v1"),
+            Self::Compatible => None,
+        }
+    }
 }
 
-/// The whole request.
-pub(super) fn body(request: &ChatRequest, model: &str, flavor: Flavor) -> Result<Value> {
+/// The whole request, to a service of this name.
+pub(super) fn body(request: &ChatRequest, model: &str, flavor: Flavor, service: &str) -> Result<Value> {
     let mut body = Map::new();
     body.insert("model".into(), model.into());
-    body.insert("messages".into(), messages(request, model, flavor)?.into());
+    body.insert("messages".into(), messages(request, (model, service), flavor)?.into());
     if !request.tools.is_empty() {
         body.insert("tools".into(), request.tools.iter().map(tool).collect());
     }
     body.insert("stream".into(), true.into());
     body.insert("stream_options".into(), json!({ "include_usage": true }));
     options(&request.options, flavor, &mut body)?;
+    if request.tools.is_empty() && request.options.tool_choice == ToolChoice::None {
+        body.remove("tool_choice"); // refused without tools, and true without being said
+    }
     Ok(Value::Object(body))
 }
 
@@ -111,7 +122,7 @@ fn tool(tool: &ToolSpec) -> Value {
     })
 }
 
-fn messages(request: &ChatRequest, model: &str, flavor: Flavor) -> Result<Vec<Value>> {
+fn messages(request: &ChatRequest, by: (&str, &str), flavor: Flavor) -> Result<Vec<Value>> {
     let mut messages = Vec::new();
     if let Some(instructions) = &request.instructions {
         messages.push(json!({ "role": "system", "content": &**instructions }));
@@ -123,7 +134,7 @@ fn messages(request: &ChatRequest, model: &str, flavor: Flavor) -> Result<Vec<Va
                 messages.push(json!({ "role": "system", "content": text }));
             }
             Role::User => messages.push(json!({ "role": "user", "content": parts(&message.contents, flavor)? })),
-            Role::Assistant => messages.extend(assistant(message, model, flavor)?),
+            Role::Assistant => messages.extend(assistant(message, by, flavor)?),
             Role::Tool => {
                 for result in message.tool_results() {
                     messages.push(tool_result(result, flavor)?);
@@ -172,7 +183,7 @@ fn data_part(mime_type: &str, data: &[u8], flavor: Flavor) -> Result<Value> {
 }
 
 /// The model's own words and calls. Plain thoughts are not sent back; a message of nothing else is left out.
-fn assistant(message: &ChatMessage, model: &str, flavor: Flavor) -> Result<Option<Value>> {
+fn assistant(message: &ChatMessage, by: (&str, &str), flavor: Flavor) -> Result<Option<Value>> {
     let mut text = String::new();
     let mut calls = Vec::new();
     let mut native = Map::new();
@@ -183,7 +194,7 @@ fn assistant(message: &ChatMessage, model: &str, flavor: Flavor) -> Result<Optio
             Content::InvalidToolCall { id, name, .. } => {
                 calls.push(tool_call(&ToolCall { id: id.clone(), name: name.clone(), arguments: json!({}) }));
             }
-            Content::Native { provider, model: by, value } if provider == flavor.provider() && by == model => {
+            Content::Native { provider, model, value } if (model.as_str(), provider.as_str()) == by => {
                 native.extend(value.as_object().cloned().unwrap_or_default());
             }
             Content::Native { .. } | Content::Reasoning { .. } => {}

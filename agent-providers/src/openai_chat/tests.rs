@@ -19,7 +19,7 @@ use crate::{
 /// The answer of a stream of these chunks.
 fn read(chunks: &[Value]) -> Result<ChatResponse, ProviderError> {
     let (framing, decode) = reader();
-    let mut reader = Reader::new(framing, decode, Answer::new("openai-compatible", "m"));
+    let mut reader = Reader::new(framing, decode, Answer::new("openai-compatible@here", "m"));
     for chunk in chunks {
         reader.push(format!("data: {chunk}\n\n").as_bytes())?;
     }
@@ -166,7 +166,7 @@ fn thoughts_under_two_names_are_told_once() {
 }
 
 #[test]
-fn reasoning_details_come_back_to_the_same_model_only() {
+fn reasoning_details_come_back_to_the_same_model_of_the_same_service_only() {
     let chunks = [
         delta(json!({ "reasoning_details": [{ "type": "reasoning.text", "index": 0, "text": "a" }] })),
         delta(
@@ -178,13 +178,19 @@ fn reasoning_details_come_back_to_the_same_model_only() {
     ];
     let message = read(&chunks).unwrap().message;
     let request = ChatRequest { messages: [message].into(), ..ChatRequest::default() };
-    let written = |model: &str| body(&request, model, Flavor::Compatible).unwrap()["messages"][0].clone();
+    let written =
+        |model: &str, service: &str| body(&request, model, Flavor::Compatible, service).unwrap()["messages"][0].clone();
     let details = json!([
         { "type": "reasoning.text", "index": 0, "text": "ab", "signature": "s" },
         { "type": "reasoning.encrypted", "index": 1, "data": "x" },
     ]);
-    assert_eq!(written("m"), json!({ "role": "assistant", "content": "A", "reasoning_details": details }));
-    assert_eq!(written("other"), json!({ "role": "assistant", "content": "A" }));
+    assert_eq!(
+        written("m", "openai-compatible@here"),
+        json!({ "role": "assistant", "content": "A", "reasoning_details": details })
+    );
+    for (model, service) in [("other", "openai-compatible@here"), ("m", "openai-compatible@elsewhere")] {
+        assert_eq!(written(model, service), json!({ "role": "assistant", "content": "A" }));
+    }
 }
 
 #[test]
@@ -264,8 +270,8 @@ fn result(call_id: &str, text: &str, is_error: bool) -> ChatMessage {
 
 #[test]
 fn a_request_says_all_that_it_is_asked_to() {
-    insta::assert_json_snapshot!("request-openai", body(&full_request(), "m", Flavor::OpenAi).unwrap());
-    insta::assert_json_snapshot!("request-compatible", body(&full_request(), "m", Flavor::Compatible).unwrap());
+    insta::assert_json_snapshot!("request-openai", body(&full_request(), "m", Flavor::OpenAi, "openai").unwrap());
+    insta::assert_json_snapshot!("request-compatible", body(&full_request(), "m", Flavor::Compatible, "here").unwrap());
 }
 
 #[test]
@@ -285,7 +291,7 @@ fn what_cannot_be_sent_is_an_error_that_names_it() {
         ChatRequest { messages: [ChatMessage::new(Role::Tool, [image_result])].into(), ..ChatRequest::default() },
     ];
     let errors = requests.map(|request| {
-        let error = body(&request, "m", Flavor::OpenAi).unwrap_err();
+        let error = body(&request, "m", Flavor::OpenAi, "openai").unwrap_err();
         assert_eq!(error.kind(), agent_core::ErrorKind::Unsupported);
         error.to_string()
     });
@@ -295,6 +301,17 @@ fn what_cannot_be_sent_is_an_error_that_names_it() {
 #[test]
 fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
     let item = json!({ "reasoning_details": [{ "type": "reasoning.encrypted", "data": "gAAA" }] });
-    let requests = cases::render("openai", "gpt-test", &item, |request| body(request, "gpt-test", Flavor::OpenAi));
+    let requests =
+        cases::render("openai", "gpt-test", &item, |request| body(request, "gpt-test", Flavor::OpenAi, "openai"));
     insta::assert_snapshot!(requests);
+}
+
+#[test]
+fn a_choice_of_no_tool_is_said_only_where_there_are_tools() {
+    let mut request = full_request();
+    request.options.tool_choice = ToolChoice::None;
+    let written = |request: &ChatRequest| body(request, "m", Flavor::OpenAi, "openai").unwrap();
+    assert_eq!(written(&request)["tool_choice"], "none");
+    request.tools = [].into();
+    assert_eq!(written(&request).get("tool_choice"), None);
 }

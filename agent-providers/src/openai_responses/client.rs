@@ -28,7 +28,7 @@ impl OpenAiResponses {
     /// [`ErrorKind::Invalid`](agent_core::ErrorKind::Invalid) if the options or the key cannot be used.
     pub fn new(model: impl Into<String>, key: impl Into<Secret>, options: HttpOptions) -> Result<Self> {
         let auth = (AUTHORIZATION, key.into().bearer());
-        let http = Http::new(PROVIDER, "https://api.openai.com/v1", vec![auth], options)?;
+        let http = Http::new(PROVIDER, Some("https://api.openai.com/v1"), vec![auth], options)?;
         Ok(Self { http, model: model.into() })
     }
 
@@ -64,7 +64,7 @@ impl ChatClient for OpenAiResponses {
 
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         let model = request.options.model.as_ref().unwrap_or(&self.model).clone();
-        let call = map::body(&request, &model).map(|body| Call {
+        let call = map::body(&request, &model, self.http.service()).map(|body| Call {
             path: "responses".into(),
             body,
             model,

@@ -12,17 +12,17 @@ use crate::{
     unsupported::{self, unsupported},
 };
 
-/// The service's name, in errors and native items.
+/// The service's name.
 pub(super) const PROVIDER: &str = "openai-responses";
 
-/// The whole request. Nothing is stored at the service: the session is here, and thoughts come along encrypted.
-pub(super) fn body(request: &ChatRequest, model: &str) -> Result<Value> {
+/// The whole request, to a service of this name. Nothing is stored at the service: the session is here, and thoughts come along encrypted.
+pub(super) fn body(request: &ChatRequest, model: &str, service: &str) -> Result<Value> {
     let mut body = Map::new();
     body.insert("model".into(), model.into());
     if let Some(instructions) = &request.instructions {
         body.insert("instructions".into(), (&**instructions).into());
     }
-    body.insert("input".into(), input(&request.messages, model)?.into());
+    body.insert("input".into(), input(&request.messages, (model, service))?.into());
     if !request.tools.is_empty() {
         body.insert("tools".into(), request.tools.iter().map(tool).collect());
     }
@@ -32,6 +32,9 @@ pub(super) fn body(request: &ChatRequest, model: &str) -> Result<Value> {
         body.insert("include".into(), json!(["reasoning.encrypted_content"]));
     }
     options(&request.options, &mut body)?;
+    if request.tools.is_empty() && request.options.tool_choice == ToolChoice::None {
+        body.remove("tool_choice"); // refused without tools, and true without being said
+    }
     Ok(Value::Object(body))
 }
 
@@ -105,7 +108,7 @@ fn tool(tool: &ToolSpec) -> Value {
     json!({ "type": "function", "name": name, "description": description, "parameters": parameters, "strict": false })
 }
 
-fn input(messages: &[ChatMessage], model: &str) -> Result<Vec<Value>> {
+fn input(messages: &[ChatMessage], by: (&str, &str)) -> Result<Vec<Value>> {
     let mut items = Vec::new();
     for message in messages {
         match message.role {
@@ -114,7 +117,7 @@ fn input(messages: &[ChatMessage], model: &str) -> Result<Vec<Value>> {
                 items.push(json!({ "role": "system", "content": text }));
             }
             Role::User => items.push(json!({ "role": "user", "content": parts(&message.contents)? })),
-            Role::Assistant => assistant(message, model, &mut items)?,
+            Role::Assistant => assistant(message, by, &mut items)?,
             Role::Tool => {
                 for result in message.tool_results() {
                     items.push(tool_result(result)?);
@@ -150,7 +153,7 @@ fn part(content: &Content) -> Result<Value> {
 }
 
 /// The model's own items, in their order. Plain thoughts are not sent back, encrypted ones are.
-fn assistant(message: &ChatMessage, model: &str, items: &mut Vec<Value>) -> Result<()> {
+fn assistant(message: &ChatMessage, by: (&str, &str), items: &mut Vec<Value>) -> Result<()> {
     for content in &*message.contents {
         match content {
             Content::Text(text) => {
@@ -162,7 +165,7 @@ fn assistant(message: &ChatMessage, model: &str, items: &mut Vec<Value>) -> Resu
             Content::InvalidToolCall { id, name, .. } => {
                 items.push(tool_call(&ToolCall { id: id.clone(), name: name.clone(), arguments: json!({}) }));
             }
-            Content::Native { provider, model: by, value } if provider == PROVIDER && by == model => {
+            Content::Native { provider, model, value } if (model.as_str(), provider.as_str()) == by => {
                 items.extend(replayed(value));
             }
             Content::Native { .. } | Content::Reasoning { .. } => {}

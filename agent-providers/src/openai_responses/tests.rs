@@ -138,12 +138,12 @@ fn a_request_says_all_that_it_is_asked_to() {
             ..ChatOptions::default()
         },
     };
-    insta::assert_json_snapshot!(body(&request, "m").unwrap());
+    insta::assert_json_snapshot!(body(&request, "m", "openai-responses").unwrap());
 }
 
 #[test]
 fn encrypted_thoughts_are_asked_of_models_that_think() {
-    let include = |model: &str| body(&ChatRequest::default(), model).unwrap()["include"].is_array();
+    let include = |model: &str| body(&ChatRequest::default(), model, "openai-responses").unwrap()["include"].is_array();
     assert!(["o3", "o4-mini", "gpt-5", "gpt-5-mini"].into_iter().all(include));
     assert!(!["gpt-4o", "gpt-5-chat-latest", "omni", "o"].into_iter().any(include));
 }
@@ -156,12 +156,16 @@ fn what_cannot_be_sent_is_an_error_that_names_it() {
         ChatOptions { reasoning: Reasoning::Budget(1), ..ChatOptions::default() },
     ];
     let mut errors = options
-        .map(|options| body(&ChatRequest { options, ..ChatRequest::default() }, "m").unwrap_err().to_string())
+        .map(|options| {
+            body(&ChatRequest { options, ..ChatRequest::default() }, "m", "openai-responses").unwrap_err().to_string()
+        })
         .to_vec();
     let audio = Content::Data { mime_type: "audio/wav".into(), data: vec![] };
     for role in [Role::User, Role::System] {
         let messages = [ChatMessage::new(role, [audio.clone()])].into();
-        errors.push(body(&ChatRequest { messages, ..ChatRequest::default() }, "m").unwrap_err().to_string());
+        errors.push(
+            body(&ChatRequest { messages, ..ChatRequest::default() }, "m", "openai-responses").unwrap_err().to_string(),
+        );
     }
     insta::assert_snapshot!(errors.join("\n"));
 }
@@ -169,6 +173,14 @@ fn what_cannot_be_sent_is_an_error_that_names_it() {
 #[test]
 fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
     let item = json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA" });
-    let requests = cases::render("openai-responses", "gpt-test", &item, |request| body(request, "gpt-test"));
+    let requests =
+        cases::render("openai-responses", "gpt-test", &item, |request| body(request, "gpt-test", "openai-responses"));
     insta::assert_snapshot!(requests);
+}
+
+#[test]
+fn a_choice_of_no_tool_is_said_only_where_there_are_tools() {
+    let options = ChatOptions { tool_choice: ToolChoice::None, ..ChatOptions::default() };
+    let written = body(&ChatRequest { options, ..ChatRequest::default() }, "m", "openai-responses").unwrap();
+    assert_eq!(written.get("tool_choice"), None);
 }

@@ -10,7 +10,7 @@ pub use options::{HttpOptions, TimeOuts};
 pub(crate) use refusal::of_document;
 pub(crate) use stream::{Call, ask};
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use agent_core::{Error, ErrorKind, Result};
 use reqwest::{
@@ -25,7 +25,7 @@ use crate::{ProviderError, ProviderErrorKind, Secret};
 /// A service that can be asked. A clone shares its connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Http {
-    provider: &'static str,
+    service: Arc<str>,
     client: Client,
     base_url: Url,
     headers: HeaderMap,
@@ -34,17 +34,18 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// A service named `provider`, by default at `base_url`, that is sent `auth` with each request.
+    /// A service named `provider`, with a place of its `own` if it has one, that is sent `auth` with each request.
     ///
     /// Keys go into headers only, are marked as sensitive there, and are blotted out of every error.
     pub(crate) fn new(
         provider: &'static str,
-        base_url: &str,
+        own: Option<&str>,
         auth: Vec<(HeaderName, Secret)>,
         options: HttpOptions,
     ) -> Result<Self> {
         let HttpOptions { base_url: other, headers: more, time_outs } = options;
-        let base_url = read_base_url(provider, other.as_deref().unwrap_or(base_url))?;
+        let base_url = read_base_url(provider, other.as_deref().or(own).unwrap_or_default())?;
+        let service = if other.is_none() { provider.into() } else { service_at(provider, &base_url) };
         let mut secrets = auth.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>();
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -68,12 +69,12 @@ impl Http {
             .map_err(|error| {
                 Error::new(ErrorKind::Invalid, format!("set up HTTP for {provider}")).with_source(error.without_url())
             })?;
-        Ok(Self { provider, client, base_url, headers, time_outs, secrets })
+        Ok(Self { service, client, base_url, headers, time_outs, secrets })
     }
 
-    /// The service's name.
-    pub(crate) fn provider(&self) -> &'static str {
-        self.provider
+    /// The service's name, and where it is unless that is its own place: `openai`, `openai@proxy.example:8080`.
+    pub(crate) fn service(&self) -> &Arc<str> {
+        &self.service
     }
 
     /// Sends a request and waits for a response's head that says success.
@@ -107,11 +108,14 @@ impl Http {
 
     /// Blots out every secret that was sent, should a service repeat it.
     fn redact(&self, mut error: ProviderError) -> ProviderError {
-        for secret in &self.secrets {
-            let value = secret.expose();
-            let value = value.strip_prefix("Bearer ").unwrap_or(value);
-            if value.len() >= SHORTEST_SECRET && error.message.contains(value) {
-                error.message = error.message.replace(value, "[key]");
+        let ProviderError { message, code, request_id, .. } = &mut error;
+        for text in [Some(message), code.as_mut(), request_id.as_mut()].into_iter().flatten() {
+            // Word by word: in `Bearer KEY` the key alone is the secret.
+            let words = self.secrets.iter().flat_map(|secret| secret.expose().split_whitespace());
+            for word in words.filter(|word| word.len() >= SHORTEST_SECRET) {
+                if text.contains(word) {
+                    *text = text.replace(word, "[key]");
+                }
             }
         }
         error
@@ -141,8 +145,17 @@ async fn document(response: &mut Response, end: Instant) -> (Vec<u8>, Option<Pro
     (body, None)
 }
 
-/// Shorter values, such as a version in a header, are words and not secrets.
+/// Shorter words in headers, such as `Bearer` or a version, are no secrets.
 const SHORTEST_SECRET: usize = 8;
+
+/// The name of a service at a place of the caller's choice.
+fn service_at(provider: &str, base_url: &Url) -> Arc<str> {
+    let host = base_url.host_str().unwrap_or_default();
+    match base_url.port() {
+        Some(port) => format!("{provider}@{host}:{port}").into(),
+        None => format!("{provider}@{host}").into(),
+    }
+}
 
 fn read_base_url(provider: &str, text: &str) -> Result<Url> {
     let invalid = |why: &str| Error::new(ErrorKind::Invalid, format!("connect to {provider}: the base URL {why}"));

@@ -26,7 +26,7 @@ pub(crate) fn of_document(status: Option<u16>, body: &Value) -> ProviderError {
     let code = words("code").or_else(|| words("status")).or_else(|| words("type"));
     let status = status.or_else(|| u16::try_from(error["code"].as_u64()?).ok());
     let message = error.as_str().or_else(|| words("message")).or_else(|| words("detail"));
-    let message = message.map_or_else(|| excerpt(&body.to_string()), str::to_owned);
+    let message = excerpt(&message.map_or_else(|| body.to_string(), str::to_owned));
     let all = format!("{} {message}", error["type"].as_str().unwrap_or_default());
     let kind = in_details(error).unwrap_or_else(|| classify(status, code, &all));
     let mut error = ProviderError { retry_after: delay::in_details(error), ..ProviderError::new(kind, message) };

@@ -71,7 +71,7 @@ enum State {
 impl<'a, F: Framing, D: Decode> Asking<'a, F, D> {
     fn new(http: &'a Http, call: Call<F, D>) -> Self {
         let Call { path, body, model, accept, reader: (framing, decode) } = call;
-        let reader = Reader::new(framing, decode, Answer::new(http.provider(), model.clone()));
+        let reader = Reader::new(framing, decode, Answer::new(http.service().clone(), model.clone()));
         let state = State::Unsent { path, accept, body: body.to_string().into_bytes() };
         Self { http, model, state, request_id: None, reader }
     }
@@ -123,7 +123,7 @@ impl<'a, F: Framing, D: Decode> Asking<'a, F, D> {
 
     fn explain(&self, mut error: ProviderError) -> Error {
         error.request_id = error.request_id.or_else(|| self.request_id.clone());
-        let attempted = format!("ask `{}` of {}", self.model, self.http.provider());
+        let attempted = format!("ask `{}` of {}", self.model, self.http.service());
         self.http.redact(error).into_error(&attempted)
     }
 }

@@ -13,7 +13,10 @@ pub(super) fn config(https: bool) -> Result<ClientConfig> {
     let builder =
         ClientConfig::builder_with_provider(provider()?).with_safe_default_protocol_versions().map_err(fail)?;
     let builder = if https {
-        builder.with_platform_verifier().map_err(fail)?
+        builder.with_platform_verifier().map_err(|error| {
+            let context = "set up TLS with the certificates that the system trusts; install them if there are none";
+            Error::new(ErrorKind::Invalid, context).with_source(error)
+        })?
     } else {
         builder.with_root_certificates(RootCertStore::empty())
     };

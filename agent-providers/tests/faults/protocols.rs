@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use agent_core::ChatClient;
 use agent_providers::{Anthropic, Gemini, HttpOptions, Ollama, OpenAi, OpenAiResponses, ProviderErrorKind, TimeOuts};
+use serde_json::json;
 
 use ProviderErrorKind::{Auth, Blocked, ContextTooLong, Overloaded, RateLimited, Server, Truncated};
 
@@ -15,6 +16,8 @@ pub(crate) struct Protocol {
     pub(crate) content_type: &'static str,
     /// A whole answer; it says "Let me add – twice." and calls `add` twice.
     pub(crate) stream: &'static str,
+    /// A whole answer that says a text.
+    pub(crate) says: fn(&str) -> String,
     /// What the event that ends the answer contains.
     pub(crate) terminal: &'static str,
     /// Whether the end of the stream is a part of the answer's end: something may come behind the terminal event.
@@ -41,6 +44,10 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             name: "openai-chat",
             content_type: "text/event-stream",
             stream: include_str!("../streams/openai_chat.sse"),
+            says: |text| {
+                let choice = json!({ "index": 0, "delta": { "content": text }, "finish_reason": "stop" });
+                format!("data: {}\n\ndata: [DONE]\n\n", json!({ "choices": [choice] }))
+            },
             terminal: r#""finish_reason":"tool_calls""#,
             ends_with_stream: true,
             separator: "\n\n",
@@ -64,6 +71,11 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             name: "openai-responses",
             content_type: "text/event-stream",
             stream: include_str!("../streams/openai_responses.sse"),
+            says: |text| {
+                let delta = json!({ "type": "response.output_text.delta", "item_id": "m", "delta": text });
+                let end = json!({ "type": "response.completed", "response": { "status": "completed" } });
+                format!("data: {delta}\n\ndata: {end}\n\n")
+            },
             terminal: r#""type":"response.completed""#,
             ends_with_stream: false,
             separator: "\n\n",
@@ -93,6 +105,15 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             name: "anthropic",
             content_type: "text/event-stream",
             stream: include_str!("../streams/anthropic.sse"),
+            says: |text| {
+                let delta = json!({ "type": "text_delta", "text": text });
+                let events = [
+                    json!({ "type": "content_block_delta", "index": 0, "delta": delta }),
+                    json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" } }),
+                    json!({ "type": "message_stop" }),
+                ];
+                events.map(|event| format!("data: {event}\n\n")).concat()
+            },
             terminal: r#""type":"message_stop""#,
             ends_with_stream: false,
             separator: "\n\n",
@@ -125,6 +146,10 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             name: "gemini",
             content_type: "text/event-stream",
             stream: include_str!("../streams/gemini.sse"),
+            says: |text| {
+                let candidate = json!({ "content": { "parts": [{ "text": text }] }, "finishReason": "STOP" });
+                format!("data: {}\n\n", json!({ "candidates": [candidate] }))
+            },
             terminal: r#""finishReason":"STOP""#,
             ends_with_stream: true,
             separator: "\n\n",
@@ -153,6 +178,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
             name: "ollama",
             content_type: "application/x-ndjson",
             stream: include_str!("../streams/ollama.ndjson"),
+            says: |text| format!("{}\n", json!({ "message": { "content": text }, "done": true })),
             terminal: r#""done":true"#,
             ends_with_stream: false,
             separator: "\n",
