@@ -18,7 +18,7 @@ pub(crate) fn render(
     body: impl Fn(&ChatRequest) -> Result<Value>,
 ) -> String {
     let mut lines = Vec::new();
-    for (name, request) in cases(protocol, model, item) {
+    for (name, request) in talks(protocol, model, item).into_iter().chain(options()) {
         lines.push(match body(&request) {
             Ok(body) => {
                 note(protocol, name, &body);
@@ -65,10 +65,10 @@ struct Author {
     email: Option<String>,
 }
 
-fn cases(protocol: &str, model: &str, item: &Value) -> Vec<(&'static str, ChatRequest)> {
+/// Conversations.
+fn talks(protocol: &str, model: &str, item: &Value) -> Vec<(&'static str, ChatRequest)> {
     let plain = || ChatRequest { messages: [ChatMessage::user("Hello.")].into(), ..ChatRequest::default() };
     let talk = |messages: Vec<ChatMessage>| ChatRequest { messages: messages.into(), ..ChatRequest::default() };
-    let with = |options: ChatOptions| ChatRequest { options, tools: tools(), ..plain() };
     let native = |by: &str| Content::Native { provider: protocol.into(), model: by.into(), value: item.clone() };
     let image = Content::Data { mime_type: "image/png".into(), data: vec![0x89, b'P', b'N', b'G'] };
     let link = Content::Uri { mime_type: Some("image/jpeg".into()), uri: "https://example.com/cat.jpg".into() };
@@ -76,8 +76,6 @@ fn cases(protocol: &str, model: &str, item: &Value) -> Vec<(&'static str, ChatRe
         text: "Two cities.".into(),
         signature: signature.map(str::to_owned),
     };
-    let choose = |tool_choice| with(ChatOptions { tool_choice, ..ChatOptions::default() });
-    let think = |reasoning| ChatRequest { options: ChatOptions { reasoning, ..ChatOptions::default() }, ..plain() };
     vec![
         ("text", plain()),
         (
@@ -92,19 +90,6 @@ fn cases(protocol: &str, model: &str, item: &Value) -> Vec<(&'static str, ChatRe
                 ])
             },
         ),
-        (
-            "all options",
-            with(ChatOptions {
-                temperature: Some(0.5),
-                top_p: Some(0.9),
-                max_output_tokens: Some(100),
-                stop: vec!["END".into()],
-                cache_prompt: true,
-                extra: json!({ "metadata": { "user_id": "u1" } }).as_object().cloned().unwrap(),
-                ..ChatOptions::default()
-            }),
-        ),
-        ("a seed", with(ChatOptions { seed: Some(7), ..ChatOptions::default() })),
         ("parallel calls and their results", ChatRequest { tools: tools(), ..talk(weather(vec![], thoughts(None))) }),
         (
             "an invalid call",
@@ -151,6 +136,34 @@ fn cases(protocol: &str, model: &str, item: &Value) -> Vec<(&'static str, ChatRe
         ),
         ("several words in a row", talk(vec!["Hello.".into(), "  ".into(), "Are you there?".into()])),
         ("nothing was said", talk(vec![])),
+        (
+            "a sound",
+            talk(vec![ChatMessage::new(Role::User, [Content::Data { mime_type: "audio/ogg".into(), data: vec![1] }])]),
+        ),
+        ("an approval", talk(vec![ChatMessage::approve("a")])),
+    ]
+}
+
+/// Options.
+fn options() -> Vec<(&'static str, ChatRequest)> {
+    let plain = || ChatRequest { messages: [ChatMessage::user("Hello.")].into(), ..ChatRequest::default() };
+    let with = |options: ChatOptions| ChatRequest { options, tools: tools(), ..plain() };
+    let choose = |tool_choice| with(ChatOptions { tool_choice, ..ChatOptions::default() });
+    let think = |reasoning| ChatRequest { options: ChatOptions { reasoning, ..ChatOptions::default() }, ..plain() };
+    vec![
+        (
+            "all options",
+            with(ChatOptions {
+                temperature: Some(0.5),
+                top_p: Some(0.9),
+                max_output_tokens: Some(100),
+                stop: vec!["END".into()],
+                cache_prompt: true,
+                extra: json!({ "metadata": { "user_id": "u1" } }).as_object().cloned().unwrap(),
+                ..ChatOptions::default()
+            }),
+        ),
+        ("a seed", with(ChatOptions { seed: Some(7), ..ChatOptions::default() })),
         ("a tool must be called", choose(ToolChoice::Required)),
         ("one tool must be called", choose(ToolChoice::Tool("weather".into()))),
         ("no tool may be called", choose(ToolChoice::None)),
@@ -162,11 +175,6 @@ fn cases(protocol: &str, model: &str, item: &Value) -> Vec<(&'static str, ChatRe
         ("the least thinking", think(Reasoning::Effort(ReasoningEffort::Minimal))),
         ("no thinking", think(Reasoning::Effort(ReasoningEffort::None))),
         ("thinking by budget", think(Reasoning::Budget(2048))),
-        (
-            "a sound",
-            talk(vec![ChatMessage::new(Role::User, [Content::Data { mime_type: "audio/ogg".into(), data: vec![1] }])]),
-        ),
-        ("an approval", talk(vec![ChatMessage::approve("a")])),
     ]
 }
 

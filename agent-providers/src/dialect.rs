@@ -19,16 +19,23 @@ pub(crate) struct Dialect {
     pub(crate) restrictions: &'static [&'static str],
     /// The formats of strings that it knows.
     pub(crate) formats: &'static [&'static str],
-    /// Whether objects have to be closed. If not, they may be maps.
-    pub(crate) closed: bool,
-    /// Whether it knows `allOf`.
-    pub(crate) all_of: bool,
-    /// Whether it knows `prefixItems`.
-    pub(crate) tuples: bool,
-    /// Whether it knows `const`, and in `enum` more than strings and numbers.
-    pub(crate) any_constant: bool,
-    /// Whether a schema may refer to itself.
-    pub(crate) recursive: bool,
+    /// The features that it knows.
+    pub(crate) features: &'static [Feature],
+}
+
+/// What not every service knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Feature {
+    /// Objects that are not closed: maps among them.
+    OpenObjects,
+    /// `allOf`.
+    AllOf,
+    /// `prefixItems`.
+    Tuples,
+    /// `const`, and in `enum` more than strings and numbers.
+    AnyConstant,
+    /// A schema that refers to itself.
+    Recursion,
 }
 
 /// Words that restrict values, and can be said in prose as well.
@@ -60,10 +67,14 @@ const DEEPEST: usize = 64;
 impl Dialect {
     /// The schema as the service takes it.
     pub(crate) fn schema(&self, schema: &Value) -> Result<Value> {
-        if !self.recursive && is_circular(schema, schema, &mut Vec::new()) {
+        if !self.has(Feature::Recursion) && is_circular(schema, schema, &mut Vec::new()) {
             return Err(self.lacks("a reference to itself", "#"));
         }
         self.rewrite(schema, "#")
+    }
+
+    fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
     }
 
     fn rewrite(&self, schema: &Value, at: &str) -> Result<Value> {
@@ -85,18 +96,18 @@ impl Dialect {
                     out.insert("anyOf".into(), self.each(value, &below())?);
                     continue;
                 }
-                "allOf" if self.all_of => self.each(value, &below())?,
-                "prefixItems" if self.tuples => self.each(value, &below())?,
-                "const" if self.any_constant => value.clone(),
+                "allOf" if self.has(Feature::AllOf) => self.each(value, &below())?,
+                "prefixItems" if self.has(Feature::Tuples) => self.each(value, &below())?,
+                "const" if self.has(Feature::AnyConstant) => value.clone(),
                 "const" => {
                     out.insert("enum".into(), json!([self.constant(value, &below())?]));
                     continue;
                 }
                 "enum" => self.constants(value, &below())?,
                 "additionalProperties" => match value {
-                    Value::Bool(_) if self.closed => continue,
+                    Value::Bool(_) if !self.has(Feature::OpenObjects) => continue,
                     Value::Bool(_) => value.clone(),
-                    _ if self.closed => {
+                    _ if !self.has(Feature::OpenObjects) => {
                         return Err(self.lacks("`additionalProperties` (a map; use a list of pairs)", at));
                     }
                     of => self.rewrite(of, &below())?,
@@ -124,7 +135,7 @@ impl Dialect {
             };
             out.insert(key.clone(), value);
         }
-        if self.closed && is_object(schema) && !is_reference {
+        if !self.has(Feature::OpenObjects) && is_object(schema) && !is_reference {
             out.entry("properties").or_insert_with(|| json!({}));
             out.insert("additionalProperties".into(), false.into());
         }
@@ -148,7 +159,7 @@ impl Dialect {
     }
 
     fn constants(&self, values: &Value, at: &str) -> Result<Value> {
-        if self.any_constant {
+        if self.has(Feature::AnyConstant) {
             return Ok(values.clone());
         }
         let values = values.as_array().into_iter().flatten();

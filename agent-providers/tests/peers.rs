@@ -1,8 +1,8 @@
 //! The clients against services that others wrote. Each test runs where its variable names a running service, and says
 //! so where it does not:
 //!
-//! - `AIMOCK_URL`: npm `@copilotkit/aimock` with `tests/peers/fixtures.json`, for all five protocols.
-//! - `LLMOCK_URL`: PyPI `llmock`, which judges how a client bears faults.
+//! - `AIMOCK_URL`: `@copilotkit/aimock` of npm with `tests/peers/fixtures.json`, for all five protocols.
+//! - `LLMOCK_URL`: `llmock` of PyPI, which judges how a client bears faults.
 //! - `LLAMA_CPP_URL`: llama.cpp's server with any model that calls tools, for three protocols. It takes minutes.
 
 use std::{error::Error as _, sync::Arc, time::Duration};

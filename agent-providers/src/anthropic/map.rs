@@ -4,7 +4,11 @@ use agent_core::{ChatOptions, ChatRequest, Format, Reasoning, ReasoningEffort, R
 use serde_json::{Map, Value, json};
 
 use super::turns::Turns;
-use crate::{dialect::Dialect, extra, orders, unsupported::unsupported};
+use crate::{
+    dialect::{Dialect, Feature},
+    extra, orders,
+    unsupported::unsupported,
+};
 
 /// The service's name.
 pub(super) const PROVIDER: &str = "anthropic";
@@ -20,11 +24,7 @@ const DIALECT: Dialect = Dialect {
     provider: PROVIDER,
     restrictions: &["minItems 0 or 1"],
     formats: &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"],
-    closed: true,
-    all_of: true,
-    tuples: false,
-    any_constant: true,
-    recursive: false,
+    features: &[Feature::AllOf, Feature::AnyConstant],
 };
 
 /// The whole request, to a service of this name.

@@ -8,6 +8,8 @@ use crate::{
     cases,
 };
 
+use StopReason::{Completed, Filtered, Length};
+
 #[test]
 fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
     let item = json!({ "type": "redacted_thinking", "data": "EmwK" });
@@ -51,7 +53,6 @@ fn each_reason_to_stop_is_one_of_ours() {
         "refusal",
         "new",
     ];
-    use StopReason::{Completed, Filtered, Length};
     let expected = [Completed, Completed, Completed, Length, Length, Length, Filtered, Completed];
     assert_eq!(reasons.map(|reason| read(&[], reason).unwrap().stop), expected);
 }

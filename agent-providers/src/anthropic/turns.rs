@@ -15,7 +15,7 @@ use crate::{
 /// The conversation so far.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    turns: Vec<Turn>,
+    said: Vec<Turn>,
     /// The ids of calls as the service gets them: it refuses one that comes twice, and most characters.
     sent_ids: HashSet<String>,
     ids: HashMap<String, String>,
@@ -52,29 +52,29 @@ impl Turns {
                 }
             }
         }
-        if turns.turns.last().is_none_or(|turn| turn.role == "assistant") {
+        if turns.said.last().is_none_or(|turn| turn.role == "assistant") {
             turns.go_on();
         }
-        Ok(turns.turns.into_iter().map(|turn| json!({ "role": turn.role, "content": turn.content })).collect())
+        Ok(turns.said.into_iter().map(|turn| json!({ "role": turn.role, "content": turn.content })).collect())
     }
 
     fn say(&mut self, role: &'static str, content: Vec<Value>) {
         if content.is_empty() {
             return;
         }
-        match self.turns.last_mut() {
+        match self.said.last_mut() {
             Some(last) if last.role == role && role == "user" => last.content.extend(content),
             last => {
                 if role == "assistant" && last.is_none_or(|last| last.role == "assistant") {
                     self.go_on();
                 }
-                self.turns.push(Turn { role, content });
+                self.said.push(Turn { role, content });
             }
         }
     }
 
     fn go_on(&mut self) {
-        self.turns.push(Turn { role: "user", content: vec![text(GO_ON)] });
+        self.said.push(Turn { role: "user", content: vec![text(GO_ON)] });
     }
 
     /// The model's own words, calls and thoughts, in their order. Thoughts without a proof are not sent back.

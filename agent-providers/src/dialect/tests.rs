@@ -2,26 +2,14 @@ use serde_json::json;
 
 use super::*;
 
-const POOR: Dialect = Dialect {
-    provider: "poor",
-    restrictions: &["minItems 0 or 1"],
-    formats: &["date"],
-    closed: true,
-    all_of: false,
-    tuples: false,
-    any_constant: false,
-    recursive: false,
-};
+const POOR: Dialect =
+    Dialect { provider: "poor", restrictions: &["minItems 0 or 1"], formats: &["date"], features: &[] };
 
 const RICH: Dialect = Dialect {
     provider: "rich",
     restrictions: &["minimum"],
     formats: &[],
-    closed: false,
-    all_of: true,
-    tuples: true,
-    any_constant: true,
-    recursive: true,
+    features: &[Feature::OpenObjects, Feature::AllOf, Feature::Tuples, Feature::AnyConstant, Feature::Recursion],
 };
 
 #[test]

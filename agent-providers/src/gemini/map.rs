@@ -4,7 +4,11 @@ use agent_core::{ChatOptions, ChatRequest, Format, Reasoning, ReasoningEffort, R
 use serde_json::{Map, Value, json};
 
 use super::contents;
-use crate::{dialect::Dialect, extra, orders, unsupported::unsupported};
+use crate::{
+    dialect::{Dialect, Feature},
+    extra, orders,
+    unsupported::unsupported,
+};
 
 /// The service's name.
 pub(super) const PROVIDER: &str = "gemini";
@@ -17,11 +21,7 @@ const DIALECT: Dialect = Dialect {
     provider: PROVIDER,
     restrictions: &["minItems", "maxItems", "minimum", "maximum"],
     formats: &["date-time", "date", "time"],
-    closed: false,
-    all_of: false,
-    tuples: true,
-    any_constant: false,
-    recursive: true,
+    features: &[Feature::OpenObjects, Feature::Tuples, Feature::Recursion],
 };
 
 /// The whole request, to a service of this name. The model is in the path.
@@ -107,8 +107,8 @@ fn choice(choice: &ToolChoice) -> Option<Value> {
     }
 }
 
-/// Parameters are sent as they are, in the field that takes JSON Schema and not only OpenAPI's part of it; agents check
-/// the arguments.
+/// Parameters are sent as they are, in the field that takes JSON Schema and not only the part of `OpenAPI`; agents check the
+/// arguments.
 fn tool(tool: &ToolSpec) -> Value {
     let ToolSpec { name, description, parameters, needs_approval: _ } = tool;
     json!({ "name": name, "description": description, "parametersJsonSchema": parameters })

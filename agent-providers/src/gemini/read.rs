@@ -151,9 +151,9 @@ fn stop(reason: &str, message: &str) -> Result<StopReason, ProviderError> {
 /// The service counts thoughts apart from the rest of the answer, and what its own tools read apart from the prompt.
 fn usage(counts: &TokenCounts) -> Usage {
     Usage {
-        input_tokens: counts.prompt_token_count.saturating_add(counts.tool_use_prompt_token_count),
-        output_tokens: counts.candidates_token_count.saturating_add(counts.thoughts_token_count),
-        cached_input_tokens: counts.cached_content_token_count,
-        reasoning_tokens: counts.thoughts_token_count,
+        input_tokens: counts.prompt.saturating_add(counts.tool_use_prompt),
+        output_tokens: counts.candidates.saturating_add(counts.thoughts),
+        cached_input_tokens: counts.cached_content,
+        reasoning_tokens: counts.thoughts,
     }
 }

@@ -8,6 +8,8 @@ use crate::{
     cases,
 };
 
+use StopReason::{Completed, Filtered, Length};
+
 #[test]
 fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
     let item = json!({ "thoughtSignature": "CiQB" });
@@ -33,11 +35,11 @@ fn read(candidates: &[Value]) -> Result<ChatResponse, ProviderError> {
     }
 }
 
-fn says(parts: Value) -> Value {
+fn says(parts: &Value) -> Value {
     json!({ "content": { "parts": parts } })
 }
 
-fn ends(parts: Value, reason: &str) -> Value {
+fn ends(parts: &Value, reason: &str) -> Value {
     json!({ "content": { "parts": parts }, "finishReason": reason })
 }
 
@@ -49,10 +51,10 @@ fn native(value: Value) -> Content {
 fn only_the_last_reason_to_finish_ends_the_answer() {
     let text = |text: &str| json!([{ "text": text }]);
     let kinds = [
-        read(&[ends(text("a"), "STOP"), ends(text("b"), "STOP")]).map(|response| response.message.text()),
-        read(&[ends(text("a"), "STOP"), says(text(""))]).map(|response| response.message.text()),
-        read(&[ends(text("a"), "STOP"), says(text("b"))]).map(|response| response.message.text()),
-        read(&[ends(text("a"), "FINISH_REASON_UNSPECIFIED")]).map(|response| response.message.text()),
+        read(&[ends(&text("a"), "STOP"), ends(&text("b"), "STOP")]).map(|response| response.message.text()),
+        read(&[ends(&text("a"), "STOP"), says(&text(""))]).map(|response| response.message.text()),
+        read(&[ends(&text("a"), "STOP"), says(&text("b"))]).map(|response| response.message.text()),
+        read(&[ends(&text("a"), "FINISH_REASON_UNSPECIFIED")]).map(|response| response.message.text()),
     ]
     .map(|read| read.map_err(|error| error.kind));
     let cut = Err(ProviderErrorKind::Truncated);
@@ -62,11 +64,10 @@ fn only_the_last_reason_to_finish_ends_the_answer() {
 #[test]
 fn each_reason_to_finish_is_a_stop_or_an_error() {
     let kinds = ["STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "MALFORMED_FUNCTION_CALL", "OTHER", "NEW"]
-        .map(|reason| read(&[ends(json!([]), reason)]).map(|response| response.stop).map_err(|error| error.kind));
-    use StopReason::{Completed, Filtered, Length};
+        .map(|reason| read(&[ends(&json!([]), reason)]).map(|response| response.stop).map_err(|error| error.kind));
     let server = Err(ProviderErrorKind::Server);
     let filtered = Ok(Filtered);
-    assert_eq!(kinds, [Ok(Completed), Ok(Length), filtered.clone(), filtered, server.clone(), server.clone(), server]);
+    assert_eq!(kinds, [Ok(Completed), Ok(Length), filtered, filtered, server, server, server]);
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn a_signature_is_kept_before_its_part_or_in_it() {
         native(json!({ "text": "", "thoughtSignature": "c" })),
         native(json!({ "executableCode": { "code": "1" }, "thoughtSignature": "d" })),
     ];
-    let message = read(&[ends(parts, "STOP")]).unwrap().message;
+    let message = read(&[ends(&parts, "STOP")]).unwrap().message;
     assert_eq!(&*message.contents, expected);
 
     let request = agent_core::ChatRequest { messages: [message].into(), ..Default::default() };
@@ -120,5 +121,5 @@ fn calls_that_gemini_3_did_not_make_are_signed_as_foreign() {
 fn an_image_in_the_answer_is_a_content() {
     let image = json!([{ "inlineData": { "mimeType": "image/png", "data": "iVBO" } }]);
     let expected = Content::Data { mime_type: "image/png".into(), data: vec![0x89, b'P', b'N'] };
-    assert_eq!(&*read(&[ends(image, "STOP")]).unwrap().message.contents, [expected]);
+    assert_eq!(&*read(&[ends(&image, "STOP")]).unwrap().message.contents, [expected]);
 }

@@ -51,16 +51,16 @@ pub(super) struct Feedback {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default)]
 pub(super) struct TokenCounts {
-    #[serde(deserialize_with = "or_default")]
-    pub(super) prompt_token_count: u64,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) tool_use_prompt_token_count: u64,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) cached_content_token_count: u64,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) candidates_token_count: u64,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) thoughts_token_count: u64,
+    #[serde(rename = "promptTokenCount", deserialize_with = "or_default")]
+    pub(super) prompt: u64,
+    #[serde(rename = "toolUsePromptTokenCount", deserialize_with = "or_default")]
+    pub(super) tool_use_prompt: u64,
+    #[serde(rename = "cachedContentTokenCount", deserialize_with = "or_default")]
+    pub(super) cached_content: u64,
+    #[serde(rename = "candidatesTokenCount", deserialize_with = "or_default")]
+    pub(super) candidates: u64,
+    #[serde(rename = "thoughtsTokenCount", deserialize_with = "or_default")]
+    pub(super) thoughts: u64,
 }

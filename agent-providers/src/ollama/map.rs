@@ -106,7 +106,7 @@ fn messages(request: &ChatRequest) -> Result<Vec<Value>> {
         match message.role {
             Role::System => {
                 let text = unsupported::text(PROVIDER, &message.contents, "in a system message")?;
-                messages.push(json!({ "role": "system", "content": text }))
+                messages.push(json!({ "role": "system", "content": text }));
             }
             Role::User => messages.push(spoken("user", &message.contents)?),
             Role::Assistant => messages.extend(assistant(message, &mut names)?),

@@ -8,6 +8,8 @@ use crate::{
     cases,
 };
 
+use StopReason::{Completed, Length};
+
 #[test]
 fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
     let requests = cases::render("ollama", "qwen-test", &json!({}), |request| map::body(request, "qwen-test"));
@@ -33,7 +35,6 @@ fn read(lines: &[Value]) -> Result<ChatResponse, ProviderError> {
 fn the_reason_for_being_done_tells_a_whole_answer_from_a_cut_one() {
     let reasons = [json!("stop"), json!("length"), json!("load"), json!(null)];
     let stops = reasons.map(|reason| read(&[json!({ "done": true, "done_reason": reason })]).unwrap().stop);
-    use StopReason::{Completed, Length};
     assert_eq!(stops, [Completed, Length, Completed, Completed]);
 }
 

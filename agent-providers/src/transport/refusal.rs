@@ -136,7 +136,7 @@ mod google_tests {
     use serde_json::{Value, json};
 
     use super::of_document;
-    use crate::ProviderErrorKind;
+    use crate::ProviderErrorKind::{self, Auth, Quota, RateLimited};
 
     fn kind(status: u16, details: &Value) -> ProviderErrorKind {
         let message = "You exceeded your current quota, please check your plan and billing details.";
@@ -153,7 +153,6 @@ mod google_tests {
             kind(400, &json!([{ "reason": "API_KEY_INVALID", "domain": "googleapis.com" }])),
             kind(429, &json!([])),
         ];
-        use ProviderErrorKind::{Auth, Quota, RateLimited};
         assert_eq!(kinds, [RateLimited, Quota, Auth, Quota]);
     }
 }

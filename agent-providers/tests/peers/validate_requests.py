@@ -77,9 +77,22 @@ def lost(sent, got, at, extra):
             yield from lost(*pair, f"{at}.{number}", extra)
 
 
+def as_clients_write(protocol, body):
+    """Where the types say more than the services ask for."""
+    if protocol == "openai-responses":
+        # An id that the service gave. It takes the model's messages without one.
+        texts = [item for item in body["input"] if item.get("role") == "assistant"]
+        return {**body, "input": [{"id": "msg_1", **item} if item in texts else item for item in body["input"]]}
+    if protocol == "ollama":
+        # Base64 on the wire, an object before.
+        for message in body["messages"]:
+            message["images"] = [ollama.Image(value=image) for image in message.get("images", [])]
+    return body
+
+
 def faults(protocol, body):
     extra = EXTRA.get(protocol, set())
-    checked = {key: value for key, value in body.items() if key not in extra}
+    checked = {key: value for key, value in as_clients_write(protocol, body).items() if key not in extra}
     try:
         got = read(ADAPTERS[protocol].validate_python(checked))
     except pydantic.ValidationError as error:
