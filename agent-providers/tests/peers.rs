@@ -1,8 +1,8 @@
 //! The clients against services that others wrote. Each test runs where its variable names a running service, and says
 //! so where it does not:
 //!
-//! - `AIMOCK_URL`: `@copilotkit/aimock` of npm with `tests/peers/fixtures.json`, for all five protocols.
-//! - `LLMOCK_URL`: `llmock` of PyPI, which judges how a client bears faults.
+//! - `AIMOCK_URL`: `@copilotkit/aimock` (an npm package) with `tests/peers/fixtures.json`, for all five protocols.
+//! - `LLMOCK_URL`: `llmock` (a Python package), which judges how a client bears faults.
 //! - `LLAMA_CPP_URL`: llama.cpp's server with any model that calls tools, for three protocols. It takes minutes.
 
 use std::{error::Error as _, sync::Arc, time::Duration};
@@ -204,27 +204,40 @@ mod llmock {
         ]
     }
 
-    /// One test: the judge judges all that reaches it.
+    /// One test: a judge judges all that reaches it. Where the variable names several, separated by commas, each judges
+    /// some of the clients.
     #[tokio::test]
     async fn every_fault_is_borne_and_the_judge_has_nothing_to_object() {
-        let Some(url) = service("LLMOCK_URL") else { return };
-        let mut objections = Vec::new();
-        for (name, client) in clients(&url) {
-            for (scenario, expected) in scenarios() {
-                let objection = judge(&url, &client, &scenario, expected).await;
-                objections.extend(objection.map(|objection| format!("{name}, {scenario}: {objection}")));
+        let Some(urls) = service("LLMOCK_URL") else { return };
+        let urls = &urls.split(',').collect::<Vec<_>>();
+        let courts = urls.iter().enumerate().map(|(n, url)| async move {
+            let mut objections = Vec::new();
+            for (name, client) in clients(url).into_iter().skip(n).step_by(urls.len()) {
+                objections.extend(hearing(url, name, client).await);
             }
-            for kind in ["malformed_arguments", "unknown_tool"] {
-                script(&url, &json!({ "type": "tool_fault", "kind": kind })).await;
-                let mut session = Session::new();
-                let response = adder(client.clone(), ChatOptions::default()).ask(&mut session, "Add 1 and 2.").await;
-                assert_eq!(response.unwrap().stop, StopReason::Completed, "{name}, {kind}");
-                let mut results = session.messages().iter().flat_map(ChatMessage::tool_results);
-                assert!(results.next().unwrap().is_error, "{name}, {kind}: {session:?}");
-            }
-        }
-        http(&url, "POST", "/_llmock/reset", "").await;
+            objections
+        });
+        let objections = futures::future::join_all(courts).await.concat();
         assert!(objections.is_empty(), "{}", objections.join("\n"));
+    }
+
+    /// Each fault for one client.
+    async fn hearing(url: &str, name: &str, client: Arc<dyn ChatClient>) -> Vec<String> {
+        let mut objections = Vec::new();
+        for (scenario, expected) in scenarios() {
+            let objection = judge(url, &client, &scenario, expected).await;
+            objections.extend(objection.map(|objection| format!("{name}, {scenario}: {objection}")));
+        }
+        for kind in ["malformed_arguments", "unknown_tool"] {
+            script(url, &json!({ "type": "tool_fault", "kind": kind })).await;
+            let mut session = Session::new();
+            let response = adder(client.clone(), ChatOptions::default()).ask(&mut session, "Add 1 and 2.").await;
+            assert_eq!(response.unwrap().stop, StopReason::Completed, "{name}, {kind}");
+            let mut results = session.messages().iter().flat_map(ChatMessage::tool_results);
+            assert!(results.next().unwrap().is_error, "{name}, {kind}: {session:?}");
+        }
+        http(url, "POST", "/_llmock/reset", "").await;
+        objections
     }
 
     /// What the judge or this test has to object, if anything.
