@@ -99,6 +99,8 @@ fn talks(protocol: &str, model: &str, item: &Value) -> Vec<(&'static str, ChatRe
                 result("call.1", "no such tool", true),
                 ChatMessage::new(Role::Assistant, [invalid("look")]),
                 result("call.1", "", true),
+                ChatMessage::new(Role::Assistant, [call("call.1", "", json!({}))]),
+                result("call.1", "no such tool", true),
             ]),
         ),
         (

@@ -83,14 +83,10 @@ impl Turns {
         for content in &*message.contents {
             match content {
                 Content::ToolCall(call) => {
-                    blocks.push(json!({
-                        "type": "tool_use", "id": self.new_id(&call.id), "name": call.name, "input": call.arguments,
-                    }));
+                    blocks.push(self.tool_use(&call.id, &call.name, &call.arguments));
                 }
                 Content::InvalidToolCall { id, name, .. } => {
-                    // A name that is none of the tools' still has to look like one.
-                    let name = if name.is_empty() { "unnamed".into() } else { clean(name) };
-                    blocks.push(json!({ "type": "tool_use", "id": self.new_id(id), "name": name, "input": {} }));
+                    blocks.push(self.tool_use(id, name, &json!({})));
                 }
                 Content::Reasoning { text, signature: Some(signature) } => {
                     blocks.push(json!({ "type": "thinking", "thinking": text, "signature": signature }));
@@ -104,6 +100,12 @@ impl Turns {
             }
         }
         Ok(blocks)
+    }
+
+    fn tool_use(&mut self, id: &str, name: &str, input: &Value) -> Value {
+        // A name that is none of the tools' still has to look like one.
+        let name = if name.is_empty() { "unnamed".into() } else { clean(name) };
+        json!({ "type": "tool_use", "id": self.new_id(id), "name": name, "input": input })
     }
 
     fn result(&self, result: &ToolResult) -> Result<Value> {

@@ -78,11 +78,12 @@ fn assistant<'a>(
             }
             Content::Native { .. } | Content::Reasoning { .. } => continue,
             Content::ToolCall(call) => {
-                names.insert(&call.id, &call.name);
-                function_call(&call.id, &call.name, &call.arguments)
+                let name = named(&call.name);
+                names.insert(&call.id, name);
+                function_call(&call.id, name, &call.arguments)
             }
             Content::InvalidToolCall { id, name, .. } => {
-                let name = if name.is_empty() { "unnamed" } else { name };
+                let name = named(name);
                 names.insert(id, name);
                 function_call(id, name, &json!({}))
             }
@@ -117,6 +118,11 @@ fn demands_signatures(model: &str) -> bool {
     let major =
         version.and_then(|version| version.split(['-', '.']).next()).and_then(|major| major.parse::<u32>().ok());
     major.is_some_and(|major| major >= 3)
+}
+
+/// The service refuses a call without a name, which a model may have made all the same.
+fn named(name: &str) -> &str {
+    if name.is_empty() { "unnamed" } else { name }
 }
 
 fn function_call(id: &str, name: &str, arguments: &Value) -> Value {
