@@ -90,7 +90,8 @@ pub struct RunContext {
     path: Arc<[LoopStep]>,
     format: Option<Arc<Format>>,
     content_in_spans: bool,
-    branch: Option<Arc<Ledger>>,
+    is_branch: bool,
+    ledger: Arc<Ledger>,
 }
 
 struct Run {
@@ -101,12 +102,11 @@ struct Run {
     model_calls: AtomicU32,
     tool_calls: AtomicU32,
     tokens: AtomicU64,
-    ledger: Arc<Ledger>,
     scratch: Mutex<HashMap<Uuid, Arc<dyn Any + Send + Sync>>>,
 }
 
-/// Bills that no event reports yet. A branch has its own, so that parallel loops do not take each other's;
-/// what nobody took goes to the enclosing ledger.
+/// Bills that no event reports yet. A branch and an agent tool have their own, so that loops that run at once do not
+/// take each other's; what nobody took goes to the enclosing ledger.
 #[derive(Default)]
 struct Ledger {
     owed: Mutex<Option<Usage>>,
@@ -138,10 +138,16 @@ impl RunContext {
             model_calls: AtomicU32::new(0),
             tool_calls: AtomicU32::new(0),
             tokens: AtomicU64::new(0),
-            ledger: Arc::default(),
             scratch: Mutex::default(),
         };
-        Self { run: Arc::new(run), path: Arc::from([]), format: None, content_in_spans: false, branch: None }
+        Self {
+            run: Arc::new(run),
+            path: Arc::from([]),
+            format: None,
+            content_in_spans: false,
+            is_branch: false,
+            ledger: Arc::default(),
+        }
     }
 
     /// The run's id (UUID version 7); every event of the run carries it.
@@ -202,18 +208,21 @@ impl RunContext {
 
     /// The same run, in an agent that has a session and an answer of its own.
     pub(crate) fn for_tool(&self) -> Self {
-        Self { format: None, ..self.clone() }
+        Self { format: None, is_branch: false, ledger: self.own_ledger(), ..self.clone() }
     }
 
     /// The same run, in a branch beside others that share the session.
     pub fn in_branch(&self) -> Self {
-        let ledger = Ledger { owed: Mutex::default(), parent: Some(self.ledger().clone()) };
-        Self { branch: Some(Arc::new(ledger)), ..self.clone() }
+        Self { is_branch: true, ledger: self.own_ledger(), ..self.clone() }
     }
 
     /// Whether this is a branch beside others that share the session.
     pub fn is_branch(&self) -> bool {
-        self.branch.is_some()
+        self.is_branch
+    }
+
+    fn own_ledger(&self) -> Arc<Ledger> {
+        Arc::new(Ledger { owed: Mutex::default(), parent: Some(self.ledger.clone()) })
     }
 
     /// Whether the run may go on.
@@ -258,12 +267,12 @@ impl RunContext {
     /// Counts tokens that no event reports yet, such as a judge's; the enclosing loop's next event does.
     pub fn bill(&self, usage: Usage) {
         self.spend(usage);
-        self.ledger().owe(usage);
+        self.ledger.owe(usage);
     }
 
     /// Takes what was [billed](Self::bill) and not taken yet, to report it.
     pub fn take_bill(&self) -> Option<Usage> {
-        lock(&self.ledger().owed).take()
+        lock(&self.ledger.owed).take()
     }
 
     /// Ends when the run is cancelled or out of time; for `select!`. With a [`Limits::wall`] it needs a tokio
@@ -292,10 +301,6 @@ impl RunContext {
     pub fn scratch<T: Default + Send + Sync + 'static>(&self, key: Uuid) -> Arc<T> {
         let value = lock(&self.run.scratch).entry(key).or_insert_with(|| Arc::new(T::default())).clone();
         value.downcast().unwrap_or_default()
-    }
-
-    fn ledger(&self) -> &Arc<Ledger> {
-        self.branch.as_ref().unwrap_or(&self.run.ledger)
     }
 }
 

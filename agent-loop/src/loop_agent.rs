@@ -199,9 +199,14 @@ impl<'a> Run<'a> {
     async fn pass(&mut self, session: &mut Session) -> Result<AgentResponse> {
         let step = LoopStep { name: self.agent.name.clone(), iteration: self.iteration };
         let cx = self.out.cx().enter(step);
-        let mut last = self.out.forward(self.agent.inner.run(session, &cx)).await?;
-        self.progress.partial += last.usage;
+        let last = self.out.forward(self.agent.inner.run(session, &cx)).await;
         self.take_bill();
+        if last.is_err() && self.owed.is_some() {
+            let draft = self.draft();
+            self.out.record(session, draft).await;
+        }
+        let mut last = last?;
+        self.progress.partial += last.usage;
         last.usage = self.progress.partial;
         Ok(last)
     }

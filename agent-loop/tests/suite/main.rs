@@ -3,6 +3,7 @@
 //! The names in the tests' doc comments (A1, B2, …) are the lines of the loop's contract.
 
 mod contract_inputs;
+mod contract_interruptions;
 mod contract_limits;
 mod contract_order;
 mod contract_outcome;
