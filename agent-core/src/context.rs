@@ -90,8 +90,8 @@ pub struct RunContext {
     path: Arc<[LoopStep]>,
     format: Option<Arc<Format>>,
     content_in_spans: bool,
-    ledger: Arc<Ledger>,
     is_branch: bool,
+    ledger: Arc<Ledger>,
     scratch: Arc<Scratch>,
 }
 
@@ -108,8 +108,8 @@ struct Run {
     tokens: AtomicU64,
 }
 
-/// Bills that no event reports yet. A branch has its own, so that parallel loops do not take each other's;
-/// what nobody took goes to the enclosing ledger.
+/// Bills that no event reports yet. A branch and an agent tool have their own, so that loops that run at once do not
+/// take each other's; what nobody took goes to the enclosing ledger.
 #[derive(Default)]
 struct Ledger {
     owed: Mutex<Option<Usage>>,
@@ -147,8 +147,8 @@ impl RunContext {
             path: Arc::from([]),
             format: None,
             content_in_spans: false,
-            ledger: Arc::default(),
             is_branch: false,
+            ledger: Arc::default(),
             scratch: Arc::default(),
         }
     }
@@ -211,12 +211,12 @@ impl RunContext {
 
     /// The same run, in an agent that has a session and an answer of its own.
     pub(crate) fn for_tool(&self) -> Self {
-        Self { format: None, ..self.clone() }
+        Self { format: None, is_branch: false, ledger: self.own_ledger(), ..self.clone() }
     }
 
     /// The same run, in a branch beside others that share the session.
     pub fn in_branch(&self) -> Self {
-        Self { ledger: self.own_ledger(), is_branch: true, ..self.clone() }
+        Self { is_branch: true, ledger: self.own_ledger(), ..self.clone() }
     }
 
     /// Whether this is a branch beside others that share the session.
@@ -228,7 +228,7 @@ impl RunContext {
     /// was spent are shared; [`scratch`](Self::scratch) and the answers' form are not. So what keeps such work in
     /// scratch is dropped with the run's last other context, and can stop the work then.
     pub fn in_background(&self) -> Self {
-        Self { ledger: self.own_ledger(), is_branch: false, scratch: Arc::default(), ..self.for_tool() }
+        Self { scratch: Arc::default(), ..self.for_tool() }
     }
 
     fn own_ledger(&self) -> Arc<Ledger> {

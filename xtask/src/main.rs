@@ -1,5 +1,6 @@
 //! The workspace's own commands, run as `cargo xtask`.
 
+mod bench;
 mod ci;
 mod command;
 mod features;
@@ -12,11 +13,13 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
+    Bench(bench::Bench),
     Ci(ci::Ci),
 }
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
+        Task::Bench(_) => bench::Bench::run(),
         Task::Ci(ci) => ci.run(),
     };
     match result {

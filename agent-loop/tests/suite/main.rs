@@ -5,6 +5,7 @@
 mod background;
 mod compaction;
 mod contract_inputs;
+mod contract_interruptions;
 mod contract_limits;
 mod contract_order;
 mod contract_outcome;

@@ -11,7 +11,7 @@ pub(crate) use agents::{Count, acts, boom, chat, escalates, gated, says, spends,
 pub(crate) use evaluators::{Log, judge, never, noted, scripted, until};
 pub(crate) use judging::{Passes, digest_of};
 pub(crate) use models::{ClientFn, client_fn, response};
-pub(crate) use runs::{block_on, cut, fold, go, outcome, try_go};
+pub(crate) use runs::{block_on, cut, fold, go, outcome, reloaded, try_go};
 pub(crate) use show::{said, show, user_words};
 
 use std::num::NonZeroU32;
