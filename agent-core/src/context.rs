@@ -90,8 +90,8 @@ pub struct RunContext {
     path: Arc<[LoopStep]>,
     format: Option<Arc<Format>>,
     content_in_spans: bool,
-    is_branch: bool,
     ledger: Arc<Ledger>,
+    is_branch: bool,
     scratch: Arc<Scratch>,
 }
 
@@ -147,8 +147,8 @@ impl RunContext {
             path: Arc::from([]),
             format: None,
             content_in_spans: false,
-            is_branch: false,
             ledger: Arc::default(),
+            is_branch: false,
             scratch: Arc::default(),
         }
     }
@@ -216,7 +216,7 @@ impl RunContext {
 
     /// The same run, in a branch beside others that share the session.
     pub fn in_branch(&self) -> Self {
-        Self { is_branch: true, ledger: self.own_ledger(), ..self.clone() }
+        Self { ledger: self.own_ledger(), is_branch: true, ..self.clone() }
     }
 
     /// Whether this is a branch beside others that share the session.
