@@ -160,6 +160,7 @@ mod evaluators;
 mod loop_agent;
 mod options;
 mod outcome;
+mod telemetry;
 
 pub use evaluation::LoopEvaluation;
 pub use evaluator::{

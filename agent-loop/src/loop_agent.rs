@@ -7,12 +7,13 @@ use agent_core::{
     Session, StopReason, Updates, Usage, updates,
 };
 use tokio::time::Instant;
-use tracing::{Instrument, Span, field::Empty, info_span};
+use tracing::Instrument;
 
 use crate::{
     ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, LoopEvaluator, LoopOptions,
     digest::digest,
     outcome::{Keys, Progress},
+    telemetry,
 };
 
 /// An agent that runs another until nobody objects.
@@ -80,13 +81,11 @@ impl LoopAgent {
             }
             run.open_iteration(session).await;
             let started = Instant::now();
-            let span = iteration_span(&self.info.name, run.iteration);
-            let last = run.pass(session).instrument(span.clone()).await?;
-            let (by, evaluation) = match run.judge(session, &last).instrument(span.clone()).await? {
+            let (last, judgement) = run.iterate(session).await?;
+            let (by, evaluation) = match judgement {
                 Judgement::Interrupted(stop) => return run.end(session, stop).await,
                 Judgement::Verdict(by, evaluation) => (by, evaluation),
             };
-            record_verdict(&span, &last, by.as_deref());
             let end = run.conclude(last, by, evaluation, started);
             if let Some(stop) = end {
                 return run.end(session, stop).await;
@@ -193,6 +192,24 @@ impl<'a> Run<'a> {
             draft = messages.into_iter().fold(draft, Draft::say);
         }
         self.out.record(session, draft).await;
+    }
+
+    /// Runs the inner agent once and asks who objects.
+    async fn iterate(&mut self, session: &mut Session) -> Result<(AgentResponse, Judgement)> {
+        let span = telemetry::iteration(&self.agent.info.name, self.iteration);
+        let work = async {
+            let last = self.pass(session).await?;
+            let judgement = self.judge(session, &last).await?;
+            Ok((last, judgement))
+        };
+        let done = work.instrument(span.clone()).await;
+        let usage = self.progress.partial;
+        match &done {
+            Ok((_, Judgement::Interrupted(stop))) => telemetry::iterated(&span, *stop, usage, None),
+            Ok((last, Judgement::Verdict(by, _))) => telemetry::iterated(&span, last.stop, usage, by.as_deref()),
+            Err(error) => telemetry::failed(&span, error),
+        }
+        done
     }
 
     /// Runs the inner agent once.
@@ -365,57 +382,12 @@ impl<'a> Run<'a> {
     }
 }
 
-fn iteration_span(name: &str, iteration: u32) -> Span {
-    info_span!(
-        "iteration",
-        otel.name = %format_args!("iteration {name}#{iteration}"),
-        agent.loop.name = name,
-        agent.iteration = iteration,
-        agent.stop_reason = Empty,
-        agent.loop.decided_by = Empty,
-        gen_ai.usage.input_tokens = Empty,
-        gen_ai.usage.output_tokens = Empty,
-    )
-}
-
-fn record_verdict(span: &Span, last: &AgentResponse, by: Option<&str>) {
-    if span.is_disabled() {
-        return;
-    }
-    span.record("agent.stop_reason", tracing::field::debug(last.stop));
-    span.record("agent.loop.decided_by", by);
-    span.record("gen_ai.usage.input_tokens", last.usage.input_tokens);
-    span.record("gen_ai.usage.output_tokens", last.usage.output_tokens);
-}
-
-/// Asks one evaluator, in a span that tells its verdict and none of its words.
+/// Asks one evaluator.
 async fn evaluate(evaluator: &dyn LoopEvaluator, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
-    let span = info_span!(
-        "evaluate",
-        otel.name = %format_args!("evaluate {}", evaluator.name()),
-        gen_ai.evaluation.name = evaluator.name(),
-        gen_ai.evaluation.score.label = Empty,
-        agent.iteration = cx.iteration,
-        error.type = Empty,
-        otel.status_code = Empty,
-    );
+    let span = telemetry::evaluation(evaluator.name(), cx.iteration);
     let evaluation = evaluator.evaluate(cx).instrument(span.clone()).await;
-    match &evaluation {
-        Ok(evaluation) => drop(span.record("gen_ai.evaluation.score.label", verdict(evaluation))),
-        Err(error) => {
-            span.record("error.type", tracing::field::debug(error.kind()));
-            span.record("otel.status_code", "ERROR");
-        }
-    }
+    telemetry::evaluated(&span, cx.run, &evaluation);
     evaluation
-}
-
-fn verdict(evaluation: &LoopEvaluation) -> &'static str {
-    match evaluation {
-        LoopEvaluation::Satisfied => "satisfied",
-        LoopEvaluation::Continue(_) | LoopEvaluation::ContinueWith(_) => "continue",
-        LoopEvaluation::Halt(_) => "halt",
-    }
 }
 
 /// An iteration that another run finished.

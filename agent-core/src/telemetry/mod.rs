@@ -1,23 +1,39 @@
-//! Spans with the names and attributes of OpenTelemetry's semantic conventions for generative AI, and a few of our
-//! own under `agent.`: `step` (which model call of a run), `stop_reason`, and in loops `iteration`.
+//! Spans with the names and attributes of OpenTelemetry's semantic conventions for generative AI
+//! (<https://github.com/open-telemetry/semantic-conventions-genai>), and a few of our own under `agent.`: `run`,
+//! `step` (which model call of an agent's run), `stop_reason`, and in loops `iteration`.
 //!
 //! Prompts, answers, arguments and results are in none of them unless
 //! [`RunContext::with_content_in_spans`](crate::RunContext::with_content_in_spans) asked for it.
 
-use std::error::Error as StdError;
+mod content;
 
 use tracing::{Span, field::Empty, info_span};
 
-use crate::{ChatRequest, ChatResponse, Content, Error, RunContext, StopReason, ToolCall, ToolOutput, Usage};
+use crate::{ChatRequest, ChatResponse, Error, Format, RunContext, StopReason, ToolCall, ToolOutput, Usage};
+
+/// A run on a stored session: what its agent does is inside.
+pub(crate) fn run(author: &str, session: &str, cx: &RunContext) -> Span {
+    info_span!(
+        "run",
+        otel.name = %format_args!("run {author}"),
+        gen_ai.agent.name = author,
+        gen_ai.conversation.id = session,
+        agent.run = %cx.id(),
+        agent.stop_reason = Empty,
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+        error.type = Empty,
+        otel.status_code = Empty,
+    )
+}
 
 /// A run of an agent.
-pub(crate) fn run(author: &str, cx: &RunContext) -> Span {
+pub(crate) fn agent(author: &str, cx: &RunContext) -> Span {
     info_span!(
         "invoke_agent",
         otel.name = %format_args!("invoke_agent {author}"),
         gen_ai.operation.name = "invoke_agent",
         gen_ai.agent.name = author,
-        gen_ai.conversation.id = Empty,
         agent.run = %cx.id(),
         agent.stop_reason = Empty,
         gen_ai.usage.input_tokens = Empty,
@@ -28,24 +44,40 @@ pub(crate) fn run(author: &str, cx: &RunContext) -> Span {
 }
 
 /// A call of a model.
-pub(crate) fn chat(model: &str, step: u32) -> Span {
-    info_span!(
+pub(crate) fn chat(model: &str, step: u32, cx: &RunContext, request: &ChatRequest) -> Span {
+    let options = &request.options;
+    let span = info_span!(
         "chat",
         otel.name = %format_args!("chat {model}"),
         otel.kind = "client",
         gen_ai.operation.name = "chat",
         gen_ai.request.model = model,
+        gen_ai.request.temperature = options.temperature,
+        gen_ai.request.top_p = options.top_p,
+        gen_ai.request.max_tokens = options.max_output_tokens,
+        gen_ai.request.seed = options.seed,
+        gen_ai.output.type = matches!(options.format, Format::JsonSchema { .. }).then_some("json"),
         gen_ai.response.model = Empty,
         gen_ai.response.finish_reasons = Empty,
         gen_ai.usage.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,
         gen_ai.usage.cache_read.input_tokens = Empty,
+        gen_ai.usage.reasoning.output_tokens = Empty,
+        gen_ai.system_instructions = Empty,
+        gen_ai.tool.definitions = Empty,
         gen_ai.input.messages = Empty,
         gen_ai.output.messages = Empty,
         agent.step = step,
+        agent.stop_reason = Empty,
         error.type = Empty,
         otel.status_code = Empty,
-    )
+    );
+    if cx.shows_content() && !span.is_disabled() {
+        span.record("gen_ai.system_instructions", request.instructions.as_deref().map(content::instructions));
+        span.record("gen_ai.tool.definitions", (!request.tools.is_empty()).then(|| content::tools(&request.tools)));
+        span.record("gen_ai.input.messages", content::messages(&request.messages));
+    }
+    span
 }
 
 /// A call of a tool.
@@ -55,6 +87,7 @@ pub(crate) fn tool(call: &ToolCall) -> Span {
         otel.name = %format_args!("execute_tool {}", call.name),
         gen_ai.operation.name = "execute_tool",
         gen_ai.tool.name = call.name,
+        gen_ai.tool.type = "function",
         gen_ai.tool.call.id = call.id,
         gen_ai.tool.call.arguments = Empty,
         gen_ai.tool.call.result = Empty,
@@ -73,15 +106,10 @@ pub(crate) fn stopped(span: &Span, stop: StopReason) {
     span.record("agent.stop_reason", tracing::field::debug(stop));
 }
 
+/// Marks the span as failed. Of the error it shows the kind: its text may quote what was said.
 pub(crate) fn failed(span: &Span, error: &Error) {
     span.record("error.type", tracing::field::debug(error.kind()));
     span.record("otel.status_code", "ERROR");
-}
-
-pub(crate) fn asked(span: &Span, cx: &RunContext, request: &ChatRequest) {
-    if cx.shows_content() && !span.is_disabled() {
-        span.record("gen_ai.input.messages", json(&request.messages));
-    }
 }
 
 pub(crate) fn answered(span: &Span, cx: &RunContext, answer: &ChatResponse) {
@@ -89,11 +117,13 @@ pub(crate) fn answered(span: &Span, cx: &RunContext, answer: &ChatResponse) {
         return;
     }
     tokens(span, answer.usage);
-    span.record("gen_ai.response.model", &answer.model);
-    span.record("gen_ai.response.finish_reasons", tracing::field::debug(answer.stop));
     span.record("gen_ai.usage.cache_read.input_tokens", answer.usage.cached_input_tokens);
+    span.record("gen_ai.usage.reasoning.output_tokens", answer.usage.reasoning_tokens);
+    span.record("gen_ai.response.model", &answer.model);
+    // The conventions have a list here, and a span of `tracing` takes none; it would have one item.
+    span.record("gen_ai.response.finish_reasons", content::finish_reason(answer));
     if cx.shows_content() {
-        span.record("gen_ai.output.messages", json(&answer.message));
+        span.record("gen_ai.output.messages", content::answer(answer));
     }
 }
 
@@ -107,14 +137,6 @@ pub(crate) fn called(span: &Span, cx: &RunContext, call: &ToolCall, output: &Too
     }
     if cx.shows_content() {
         span.record("gen_ai.tool.call.arguments", call.arguments.to_string());
-        let texts = output.contents.iter().filter_map(|content| match content {
-            Content::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
-        span.record("gen_ai.tool.call.result", texts.collect::<String>());
+        span.record("gen_ai.tool.call.result", content::result(&output.contents));
     }
-}
-
-fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_else(|error| (&error as &dyn StdError).to_string())
 }
