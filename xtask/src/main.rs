@@ -3,6 +3,7 @@
 mod ci;
 mod command;
 mod features;
+mod inspect;
 
 use std::process::ExitCode;
 
@@ -13,11 +14,13 @@ use clap::Parser;
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
     Ci(ci::Ci),
+    Inspect(inspect::Inspect),
 }
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
         Task::Ci(ci) => ci.run(),
+        Task::Inspect(inspect) => inspect.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
