@@ -20,7 +20,7 @@ use tracing_subscriber::{
 
 /// All spans and events of this thread, from [`Spans::capture`] on.
 #[derive(Debug, Clone, Default)]
-pub struct Spans(Arc<Mutex<Vec<Captured>>>);
+pub(crate) struct Spans(Arc<Mutex<Vec<Captured>>>);
 
 /// A span, or an event, which has no id.
 #[derive(Debug)]
@@ -46,14 +46,14 @@ impl Visit for Fields {
 
 impl Spans {
     /// Keeps what this thread records as long as the guard lives.
-    pub fn capture() -> (Self, DefaultGuard) {
+    pub(crate) fn capture() -> (Self, DefaultGuard) {
         let spans = Self::default();
         let guard = tracing::subscriber::set_default(Registry::default().with(spans.clone()));
         (spans, guard)
     }
 
     /// The spans as a tree, each with those of these fields that it has.
-    pub fn tree(&self, fields: &[&str]) -> String {
+    pub(crate) fn tree(&self, fields: &[&str]) -> String {
         let mut text = String::new();
         let all = self.0.lock().unwrap();
         write_children(&mut text, &all, None, 0, fields);
@@ -61,7 +61,7 @@ impl Spans {
     }
 
     /// Everything that any span or event shows, one `span.field=value` a line.
-    pub fn fields(&self) -> String {
+    pub(crate) fn fields(&self) -> String {
         let mut text = String::new();
         for captured in &*self.0.lock().unwrap() {
             for (field, value) in &captured.fields.0 {
