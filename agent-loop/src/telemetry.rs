@@ -11,7 +11,7 @@ pub(crate) fn iteration(name: &str, iteration: u32) -> Span {
         "iteration",
         otel.name = %format_args!("iteration {name}#{iteration}"),
         agent.loop.name = name,
-        agent.iteration = iteration,
+        agent.iteration = i64::from(iteration),
         agent.stop_reason = Empty,
         agent.loop.decided_by = Empty,
         gen_ai.usage.input_tokens = Empty,
@@ -28,8 +28,10 @@ pub(crate) fn iterated(span: &Span, stop: StopReason, usage: Usage, by: Option<&
     }
     span.record("agent.stop_reason", tracing::field::debug(stop));
     span.record("agent.loop.decided_by", by);
-    span.record("gen_ai.usage.input_tokens", usage.input_tokens);
-    span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+    // The numbers of OpenTelemetry are signed; `tracing-opentelemetry` exports any other as a text.
+    let int = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    span.record("gen_ai.usage.input_tokens", int(usage.input_tokens));
+    span.record("gen_ai.usage.output_tokens", int(usage.output_tokens));
 }
 
 /// Marks the span as failed. Of the error it shows the kind: its text may quote what was said.
@@ -46,7 +48,7 @@ pub(crate) fn evaluation(evaluator: &str, iteration: u32) -> Span {
         gen_ai.evaluation.name = evaluator,
         gen_ai.evaluation.score.label = Empty,
         gen_ai.evaluation.explanation = Empty,
-        agent.iteration = iteration,
+        agent.iteration = i64::from(iteration),
         error.type = Empty,
         otel.status_code = Empty,
     )

@@ -54,8 +54,8 @@ pub(crate) fn chat(model: &str, step: u32, cx: &RunContext, request: &ChatReques
         gen_ai.request.model = model,
         gen_ai.request.temperature = options.temperature,
         gen_ai.request.top_p = options.top_p,
-        gen_ai.request.max_tokens = options.max_output_tokens,
-        gen_ai.request.seed = options.seed,
+        gen_ai.request.max_tokens = options.max_output_tokens.map(i64::from),
+        gen_ai.request.seed = options.seed.map(int),
         gen_ai.output.type = matches!(options.format, Format::JsonSchema { .. }).then_some("json"),
         gen_ai.response.model = Empty,
         gen_ai.response.finish_reasons = Empty,
@@ -67,7 +67,7 @@ pub(crate) fn chat(model: &str, step: u32, cx: &RunContext, request: &ChatReques
         gen_ai.tool.definitions = Empty,
         gen_ai.input.messages = Empty,
         gen_ai.output.messages = Empty,
-        agent.step = step,
+        agent.step = i64::from(step),
         agent.stop_reason = Empty,
         error.type = Empty,
         otel.status_code = Empty,
@@ -98,8 +98,13 @@ pub(crate) fn tool(call: &ToolCall) -> Span {
 }
 
 pub(crate) fn tokens(span: &Span, usage: Usage) {
-    span.record("gen_ai.usage.input_tokens", usage.input_tokens);
-    span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+    span.record("gen_ai.usage.input_tokens", int(usage.input_tokens));
+    span.record("gen_ai.usage.output_tokens", int(usage.output_tokens));
+}
+
+/// The numbers of OpenTelemetry are signed; `tracing-opentelemetry` exports any other as a text.
+fn int(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 pub(crate) fn stopped(span: &Span, stop: StopReason) {
@@ -117,8 +122,8 @@ pub(crate) fn answered(span: &Span, cx: &RunContext, answer: &ChatResponse) {
         return;
     }
     tokens(span, answer.usage);
-    span.record("gen_ai.usage.cache_read.input_tokens", answer.usage.cached_input_tokens);
-    span.record("gen_ai.usage.reasoning.output_tokens", answer.usage.reasoning_tokens);
+    span.record("gen_ai.usage.cache_read.input_tokens", int(answer.usage.cached_input_tokens));
+    span.record("gen_ai.usage.reasoning.output_tokens", int(answer.usage.reasoning_tokens));
     span.record("gen_ai.response.model", &answer.model);
     // The conventions have a list here, and a span of `tracing` takes none; it would have one item.
     span.record("gen_ai.response.finish_reasons", content::finish_reason(answer));

@@ -39,6 +39,10 @@ impl Visit for Fields {
         self.0.insert(field.name(), format!("{value:?}"));
     }
 
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        panic!("{field} = {value} would be exported as a text: OpenTelemetry has signed numbers only");
+    }
+
     fn record_str(&mut self, field: &Field, value: &str) {
         self.0.insert(field.name(), value.to_owned());
     }
