@@ -50,6 +50,12 @@ fn the_spans_are_a_tree_without_words() {
 }
 
 #[test]
+fn the_readme_shows_what_it_prints() {
+    let printed = String::from_utf8(telemetry().output().unwrap().stdout).unwrap();
+    assert!(include_str!("../README.md").contains(&printed), "not in README.md:\n{printed}");
+}
+
+#[test]
 fn the_spans_have_the_words_if_asked() {
     let printed = transcript(telemetry().arg("--content"));
     let said = [
@@ -75,7 +81,7 @@ fn a_collector_that_is_not_there_is_an_error() {
     assert!(said.contains("error: send the spans to the collector"), "{said}");
 }
 
-/// A collector of another make understands what is sent. It is `oteltap`, which is on PyPI.
+/// A collector of another make understands what is sent. It is `oteltap`, a Python package.
 #[test]
 fn a_collector_gets_the_spans() {
     let Some(oteltap) = oteltap() else {
