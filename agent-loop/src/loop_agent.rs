@@ -4,13 +4,14 @@ use std::{fmt, sync::Arc};
 
 use agent_core::{
     Agent, AgentInfo, AgentResponse, ChatMessage, Content, Draft, Emitter, Error, ErrorKind, LoopStep, Result,
-    RunContext, Session, StopReason, Updates, Usage, updates,
+    RunContext, Session, StateChange, StopReason, Updates, Usage, updates,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::{
-    ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, LoopEvaluator, LoopOptions,
+    ContextMode, Interrupted, Iteration, IterationRecord, LoopContext, LoopEvaluation, LoopEvaluator, LoopOptions,
+    Verdict,
     digest::digest,
     outcome::{Keys, Progress},
     telemetry,
@@ -82,11 +83,11 @@ impl LoopAgent {
             run.open_iteration(session).await;
             let started = Instant::now();
             let (last, judgement) = run.iterate(session).await?;
-            let (by, evaluation) = match judgement {
+            let (by, verdict) = match judgement {
                 Judgement::Interrupted(stop) => return run.end(session, stop).await,
-                Judgement::Verdict(by, evaluation) => (by, evaluation),
+                Judgement::Verdict(by, verdict) => (by, verdict),
             };
-            let end = run.conclude(last, by, evaluation, started);
+            let end = run.conclude(last, by, verdict, started);
             if let Some(stop) = end {
                 return run.end(session, stop).await;
             }
@@ -143,12 +144,14 @@ struct Run<'a> {
     stored: Progress,
     /// A finished iteration that is not recorded yet.
     step: Option<IterationRecord>,
+    /// What its evaluators change in the state.
+    changes: Vec<StateChange>,
     /// Billed tokens that no event reports yet.
     owed: Option<Usage>,
 }
 
 enum Judgement {
-    Verdict(Option<String>, LoopEvaluation),
+    Verdict(Option<String>, Verdict),
     Interrupted(StopReason),
 }
 
@@ -163,7 +166,17 @@ impl<'a> Run<'a> {
             let records: Vec<IterationRecord> = session.get(&agent.keys.iterations).unwrap_or_default();
             let earlier: Vec<Iteration> = records.into_iter().map(without_events).collect();
             let iteration = u32::try_from(earlier.len()).unwrap_or(u32::MAX).saturating_add(1);
-            return Self { agent, out, iteration, earlier, progress, stored, step: None, owed: None };
+            return Self {
+                agent,
+                out,
+                iteration,
+                earlier,
+                progress,
+                stored,
+                step: None,
+                changes: Vec::new(),
+                owed: None,
+            };
         }
         let progress = Progress::begin(session);
         let mut draft = Draft::default();
@@ -173,7 +186,17 @@ impl<'a> Run<'a> {
         draft = draft.set(agent.keys.record.clone(), &progress);
         out.record(session, draft).await;
         let stored = progress.clone();
-        Self { agent, out, iteration: 1, earlier: Vec::new(), progress, stored, step: None, owed: None }
+        Self {
+            agent,
+            out,
+            iteration: 1,
+            earlier: Vec::new(),
+            progress,
+            stored,
+            step: None,
+            changes: Vec::new(),
+            owed: None,
+        }
     }
 
     /// Ends the last iteration and begins this one, in one event; none if there is nothing to say or take back.
@@ -216,9 +239,14 @@ impl<'a> Run<'a> {
     async fn pass(&mut self, session: &mut Session) -> Result<AgentResponse> {
         let step = LoopStep { name: self.agent.name.clone(), iteration: self.iteration };
         let cx = self.out.cx().enter(step);
-        let mut last = self.out.forward(self.agent.inner.run(session, &cx)).await?;
-        self.progress.partial += last.usage;
+        let last = self.out.forward(self.agent.inner.run(session, &cx)).await;
         self.take_bill();
+        if last.is_err() && self.owed.is_some() {
+            let draft = self.draft();
+            self.out.record(session, draft).await;
+        }
+        let mut last = last?;
+        self.progress.partial += last.usage;
         last.usage = self.progress.partial;
         Ok(last)
     }
@@ -231,10 +259,10 @@ impl<'a> Run<'a> {
             return Ok(Judgement::Interrupted(last.stop));
         }
         if last.stop == StopReason::Escalated {
-            return Ok(Judgement::Verdict(Some(self.escalated_by(last)), LoopEvaluation::Satisfied));
+            return Ok(Judgement::Verdict(Some(self.escalated_by(last)), LoopEvaluation::Satisfied.into()));
         }
         if is_last && !verdict_at_cap {
-            return Ok(Judgement::Verdict(None, LoopEvaluation::again()));
+            return Ok(Judgement::Verdict(None, LoopEvaluation::again().into()));
         }
         let judgement = self.ask(session, last, is_last).await;
         self.take_bill();
@@ -245,7 +273,7 @@ impl<'a> Run<'a> {
         judgement
     }
 
-    /// Asks the evaluators in order; the first that is not satisfied decides.
+    /// Asks the evaluators in order; the first that is not satisfied decides. What all of them change is kept.
     async fn ask(&self, session: &Session, last: &AgentResponse, is_last: bool) -> Result<Judgement> {
         let run = self.out.cx();
         let cx = LoopContext {
@@ -257,20 +285,27 @@ impl<'a> Run<'a> {
             last,
             run,
         };
+        let mut state = Vec::new();
         for evaluator in &self.agent.evaluators {
             if run.cancel().is_cancelled() {
                 return Ok(Judgement::Interrupted(StopReason::Cancelled));
             }
-            let evaluation = tokio::select! {
+            let verdict = tokio::select! {
                 biased;
-                evaluation = evaluate(&**evaluator, &cx) => evaluation?,
+                verdict = evaluate(&**evaluator, &cx) => verdict,
                 stop = run.interrupted() => return Ok(Judgement::Interrupted(stop)),
             };
-            if evaluation != LoopEvaluation::Satisfied {
-                return Ok(Judgement::Verdict(Some(evaluator.name().to_owned()), evaluation));
+            let verdict = match verdict {
+                Ok(verdict) => verdict,
+                Err(error) => return Interrupted::of(&error).map(Judgement::Interrupted).ok_or(error),
+            };
+            state.extend(verdict.state);
+            if verdict.evaluation != LoopEvaluation::Satisfied {
+                let verdict = Verdict { evaluation: verdict.evaluation, state };
+                return Ok(Judgement::Verdict(Some(evaluator.name().to_owned()), verdict));
             }
         }
-        Ok(Judgement::Verdict(None, LoopEvaluation::Satisfied))
+        Ok(Judgement::Verdict(None, Verdict { evaluation: LoopEvaluation::Satisfied, state }))
     }
 
     /// Notes the finished iteration and what follows from the verdict: the end, or the next iteration's input.
@@ -278,9 +313,11 @@ impl<'a> Run<'a> {
         &mut self,
         last: AgentResponse,
         by: Option<String>,
-        evaluation: LoopEvaluation,
+        verdict: Verdict,
         started: Instant,
     ) -> Option<StopReason> {
+        let Verdict { evaluation, state } = verdict;
+        self.changes = state;
         let is_last = self.iteration >= self.agent.options.max_iterations.get();
         let feedback = match &evaluation {
             LoopEvaluation::Continue(Some(text)) if !text.trim().is_empty() => Some(text.clone()),
@@ -359,6 +396,7 @@ impl<'a> Run<'a> {
         if let Some(step) = self.step.take() {
             draft = draft.append(self.agent.keys.iterations.clone(), step);
         }
+        draft = self.changes.drain(..).fold(draft, Draft::change);
         if self.progress != self.stored {
             draft = draft.set(self.agent.keys.record.clone(), &self.progress);
             self.stored.clone_from(&self.progress);
@@ -385,11 +423,11 @@ impl<'a> Run<'a> {
 }
 
 /// Asks one evaluator.
-async fn evaluate(evaluator: &dyn LoopEvaluator, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
+async fn evaluate(evaluator: &dyn LoopEvaluator, cx: &LoopContext<'_>) -> Result<Verdict> {
     let span = telemetry::evaluation(evaluator.name(), cx.iteration);
-    let evaluation = evaluator.evaluate(cx).instrument(span.clone()).await;
-    telemetry::evaluated(&span, cx.run, &evaluation);
-    evaluation
+    let verdict = evaluator.verdict(cx).instrument(span.clone()).await;
+    telemetry::evaluated(&span, cx.run, &verdict);
+    verdict
 }
 
 /// How many messages a fresh iteration keeps: those before the mark, and on to the last result of a call from before

@@ -9,7 +9,9 @@ use agent_core::{
     AgentExt, ChatAgent, ChatAgentOptions, ChatMessage, Error, ErrorKind, RunContext, Session, StopReason, Usage,
     testing::{ScriptedAgent, ScriptedClient},
 };
-use agent_loop::{ContextMode, LoopAgent, LoopContext, LoopEvaluation, LoopOptions, evaluate_async_fn, evaluate_fn};
+use agent_loop::{
+    ContextMode, Judge, LoopAgent, LoopContext, LoopEvaluation, LoopOptions, evaluate_async_fn, evaluate_fn,
+};
 use futures::FutureExt;
 
 use crate::spans::Spans;
@@ -60,6 +62,41 @@ async fn a_run_holds_iterations_which_hold_the_agent_and_the_evaluations() {
           chat scripted agent.step=1 gen_ai.usage.input_tokens=20 gen_ai.usage.output_tokens=3
         evaluate guard agent.iteration=2 gen_ai.evaluation.score.label=satisfied
         evaluate judge agent.iteration=2 gen_ai.evaluation.score.label=satisfied
+    ");
+}
+
+#[tokio::test]
+async fn a_judge_s_model_call_is_inside_its_evaluation() {
+    let (spans, _guard) = Spans::capture();
+    let usage = Usage { input_tokens: 30, output_tokens: 4, ..Usage::default() };
+    let yes = ChatMessage::assistant(r#"{"answered": true, "gap": ""}"#);
+    let judge = Judge::new(ScriptedClient::new().reply(yes, usage));
+    let agent =
+        LoopAgent::new("refine", ScriptedAgent::new("writer").says("draft"), LoopOptions::default()).evaluator(judge);
+
+    agent.ask(&mut Session::new(), "write").await.unwrap();
+
+    insta::assert_snapshot!(spans.tree(SHOWN), @"
+    invoke_agent refine agent.stop_reason=Completed gen_ai.usage.input_tokens=30 gen_ai.usage.output_tokens=4
+      iteration refine#1 agent.iteration=1 agent.stop_reason=Completed gen_ai.usage.input_tokens=30 gen_ai.usage.output_tokens=4
+        invoke_agent writer agent.stop_reason=Completed gen_ai.usage.input_tokens=0 gen_ai.usage.output_tokens=0
+        evaluate judge agent.iteration=1 gen_ai.evaluation.score.label=satisfied
+          chat scripted gen_ai.usage.input_tokens=30 gen_ai.usage.output_tokens=4
+    ");
+
+    let (spans, _guard) = Spans::capture();
+    let judge = Judge::new(ScriptedClient::new());
+    let agent =
+        LoopAgent::new("refine", ScriptedAgent::new("writer").says("draft"), LoopOptions::default()).evaluator(judge);
+
+    agent.ask(&mut Session::new(), "write").await.unwrap_err();
+
+    insta::assert_snapshot!(spans.tree(SHOWN), @"
+    invoke_agent refine gen_ai.usage.input_tokens=0 gen_ai.usage.output_tokens=0 error.type=Evaluator otel.status_code=ERROR
+      iteration refine#1 agent.iteration=1 error.type=Evaluator otel.status_code=ERROR
+        invoke_agent writer agent.stop_reason=Completed gen_ai.usage.input_tokens=0 gen_ai.usage.output_tokens=0
+        evaluate judge agent.iteration=1 error.type=Evaluator otel.status_code=ERROR
+          chat scripted error.type=Contract otel.status_code=ERROR
     ");
 }
 

@@ -1,5 +1,6 @@
 //! The workspace's own commands, run as `cargo xtask`.
 
+mod bench;
 mod ci;
 mod command;
 mod features;
@@ -13,12 +14,14 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
+    Bench(bench::Bench),
     Ci(ci::Ci),
     Inspect(inspect::Inspect),
 }
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
+        Task::Bench(_) => bench::Bench::run(),
         Task::Ci(ci) => ci.run(),
         Task::Inspect(inspect) => inspect.run(),
     };

@@ -51,9 +51,12 @@ async fn run(cli: &Cli) -> Result<StopReason> {
         ..Default::default()
     };
     let writer = ChatAgent::new("writer", model, options).tool(almanac());
-    let has_year = evaluate_fn("has_year", |cx| match cx.last.text().contains("18") {
-        true => LoopEvaluation::Satisfied,
-        false => LoopEvaluation::feedback("Name the year. Try the almanac once more."),
+    let has_year = evaluate_fn("has_year", |cx| {
+        if cx.last.text().contains("18") {
+            LoopEvaluation::Satisfied
+        } else {
+            LoopEvaluation::feedback("Name the year. Try the almanac once more.")
+        }
     });
     let agent = LoopAgent::new("research", writer, LoopOptions::default()).evaluator(has_year);
 
