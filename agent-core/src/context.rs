@@ -199,13 +199,14 @@ impl RunContext {
         self.format.as_deref()
     }
 
-    /// The same run, whose spans show what was said: prompts, answers, arguments, results. Without it they show names,
-    /// numbers and reasons only.
+    /// The same run, whose spans show what was said: instructions, prompts, answers, tools with their arguments and
+    /// results, feedback. Without it they show names, numbers and reasons only.
     pub fn with_content_in_spans(&self) -> Self {
         Self { content_in_spans: true, ..self.clone() }
     }
 
-    pub(crate) fn shows_content(&self) -> bool {
+    /// Whether spans may show what was said; see [`with_content_in_spans`](Self::with_content_in_spans).
+    pub fn shows_content(&self) -> bool {
         self.content_in_spans
     }
 

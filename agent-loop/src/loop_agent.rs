@@ -7,13 +7,14 @@ use agent_core::{
     RunContext, Session, StateChange, StopReason, Updates, Usage, updates,
 };
 use tokio::time::Instant;
-use tracing::{Instrument, Span, field::Empty, info_span};
+use tracing::Instrument;
 
 use crate::{
     ContextMode, Interrupted, Iteration, IterationRecord, LoopContext, LoopEvaluation, LoopEvaluator, LoopOptions,
     Verdict,
     digest::digest,
     outcome::{Keys, Progress},
+    telemetry,
 };
 
 /// An agent that runs another until nobody objects.
@@ -81,13 +82,11 @@ impl LoopAgent {
             }
             run.open_iteration(session).await;
             let started = Instant::now();
-            let span = iteration_span(&self.info.name, run.iteration);
-            let last = run.pass(session).instrument(span.clone()).await?;
-            let (by, verdict) = match run.judge(session, &last).instrument(span.clone()).await? {
+            let (last, judgement) = run.iterate(session).await?;
+            let (by, verdict) = match judgement {
                 Judgement::Interrupted(stop) => return run.end(session, stop).await,
                 Judgement::Verdict(by, verdict) => (by, verdict),
             };
-            record_verdict(&span, &last, by.as_deref());
             let end = run.conclude(last, by, verdict, started);
             if let Some(stop) = end {
                 return run.end(session, stop).await;
@@ -216,6 +215,24 @@ impl<'a> Run<'a> {
             draft = messages.into_iter().fold(draft, Draft::say);
         }
         self.out.record(session, draft).await;
+    }
+
+    /// Runs the inner agent once and asks who objects.
+    async fn iterate(&mut self, session: &mut Session) -> Result<(AgentResponse, Judgement)> {
+        let span = telemetry::iteration(&self.agent.info.name, self.iteration);
+        let work = async {
+            let last = self.pass(session).await?;
+            let judgement = self.judge(session, &last).await?;
+            Ok((last, judgement))
+        };
+        let done = work.instrument(span.clone()).await;
+        let usage = self.progress.partial;
+        match &done {
+            Ok((_, Judgement::Interrupted(stop))) => telemetry::iterated(&span, *stop, usage, None),
+            Ok((last, Judgement::Verdict(by, _))) => telemetry::iterated(&span, last.stop, usage, by.as_deref()),
+            Err(error) => telemetry::failed(&span, error),
+        }
+        done
     }
 
     /// Runs the inner agent once.
@@ -405,57 +422,12 @@ impl<'a> Run<'a> {
     }
 }
 
-fn iteration_span(name: &str, iteration: u32) -> Span {
-    info_span!(
-        "iteration",
-        otel.name = %format_args!("iteration {name}#{iteration}"),
-        agent.loop.name = name,
-        agent.iteration = iteration,
-        agent.stop_reason = Empty,
-        agent.loop.decided_by = Empty,
-        gen_ai.usage.input_tokens = Empty,
-        gen_ai.usage.output_tokens = Empty,
-    )
-}
-
-fn record_verdict(span: &Span, last: &AgentResponse, by: Option<&str>) {
-    if span.is_disabled() {
-        return;
-    }
-    span.record("agent.stop_reason", tracing::field::debug(last.stop));
-    span.record("agent.loop.decided_by", by);
-    span.record("gen_ai.usage.input_tokens", last.usage.input_tokens);
-    span.record("gen_ai.usage.output_tokens", last.usage.output_tokens);
-}
-
-/// Asks one evaluator, in a span that tells its verdict and none of its words.
+/// Asks one evaluator.
 async fn evaluate(evaluator: &dyn LoopEvaluator, cx: &LoopContext<'_>) -> Result<Verdict> {
-    let span = info_span!(
-        "evaluate",
-        otel.name = %format_args!("evaluate {}", evaluator.name()),
-        gen_ai.evaluation.name = evaluator.name(),
-        gen_ai.evaluation.score.label = Empty,
-        agent.iteration = cx.iteration,
-        error.type = Empty,
-        otel.status_code = Empty,
-    );
+    let span = telemetry::evaluation(evaluator.name(), cx.iteration);
     let verdict = evaluator.verdict(cx).instrument(span.clone()).await;
-    match &verdict {
-        Ok(verdict) => drop(span.record("gen_ai.evaluation.score.label", label(&verdict.evaluation))),
-        Err(error) => {
-            span.record("error.type", tracing::field::debug(error.kind()));
-            span.record("otel.status_code", "ERROR");
-        }
-    }
+    telemetry::evaluated(&span, cx.run, &verdict);
     verdict
-}
-
-fn label(evaluation: &LoopEvaluation) -> &'static str {
-    match evaluation {
-        LoopEvaluation::Satisfied => "satisfied",
-        LoopEvaluation::Continue(_) | LoopEvaluation::ContinueWith(_) => "continue",
-        LoopEvaluation::Halt(_) => "halt",
-    }
 }
 
 /// How many messages a fresh iteration keeps: those before the mark, and on to the last result of a call from before

@@ -4,6 +4,7 @@ mod bench;
 mod ci;
 mod command;
 mod features;
+mod inspect;
 
 use std::process::ExitCode;
 
@@ -15,12 +16,14 @@ use clap::Parser;
 enum Task {
     Bench(bench::Bench),
     Ci(ci::Ci),
+    Inspect(inspect::Inspect),
 }
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
         Task::Bench(_) => bench::Bench::run(),
         Task::Ci(ci) => ci.run(),
+        Task::Inspect(inspect) => inspect.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
