@@ -5,6 +5,7 @@ mod ci;
 mod command;
 mod features;
 mod inspect;
+mod peers;
 
 use std::process::ExitCode;
 
@@ -17,6 +18,7 @@ enum Task {
     Bench(bench::Bench),
     Ci(ci::Ci),
     Inspect(inspect::Inspect),
+    Peers(peers::Peers),
 }
 
 fn main() -> ExitCode {
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
         Task::Bench(_) => bench::Bench::run(),
         Task::Ci(ci) => ci.run(),
         Task::Inspect(inspect) => inspect.run(),
+        Task::Peers(peers) => peers.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
