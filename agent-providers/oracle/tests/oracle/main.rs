@@ -103,6 +103,8 @@ async fn whole_streams_say_the_same_but_for_what_is_known() {
             match rigs {
                 Err(error) => differences.push((protocol.name, way, format!("an answer, rig: {error}"))),
                 Ok(rigs) => {
+                    let counts = ["input tokens", "output tokens"].map(|what| rigs.contains_key(what));
+                    assert_eq!(counts, [true; 2], "{}, {way}: rig reports what was used", protocol.name);
                     for (what, value) in rigs {
                         if ours[what] == value {
                             same.push(what);
