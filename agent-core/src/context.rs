@@ -199,13 +199,14 @@ impl RunContext {
         self.format.as_deref()
     }
 
-    /// The same run, whose spans show what was said: prompts, answers, arguments, results. Without it they show names,
-    /// numbers and reasons only.
+    /// The same run, whose spans show what was said: instructions, prompts, answers, tools with their arguments and
+    /// results, feedback. Without it they show names, numbers and reasons only.
     pub fn with_content_in_spans(&self) -> Self {
         Self { content_in_spans: true, ..self.clone() }
     }
 
-    pub(crate) fn shows_content(&self) -> bool {
+    /// Whether spans may show what was said; see [`with_content_in_spans`](Self::with_content_in_spans).
+    pub fn shows_content(&self) -> bool {
         self.content_in_spans
     }
 
@@ -228,7 +229,7 @@ impl RunContext {
     /// was spent are shared; [`scratch`](Self::scratch) and the answers' form are not. So what keeps such work in
     /// scratch is dropped with the run's last other context, and can stop the work then.
     pub fn in_background(&self) -> Self {
-        Self { ledger: self.own_ledger(), is_branch: false, scratch: Arc::default(), ..self.for_tool() }
+        Self { scratch: Arc::default(), ..self.for_tool() }
     }
 
     fn own_ledger(&self) -> Arc<Ledger> {

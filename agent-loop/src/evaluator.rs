@@ -6,7 +6,7 @@ use agent_core::{AgentResponse, ChatMessage, Result, RunContext, Session};
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 
-use crate::{LoopEvaluation, Verdict, digest::digest};
+use crate::{LoopEvaluation, Verdict, digest::digest, outcome::Progress};
 
 /// Decides after each iteration whether the loop goes on.
 ///
@@ -45,14 +45,16 @@ pub struct LoopContext<'a> {
     pub earlier: &'a [Iteration],
     /// What the iteration came to: the inner agent's events, and the tokens of the whole pass.
     pub last: &'a AgentResponse,
-    /// The run.
+    /// The run, in this iteration.
     pub run: &'a RunContext,
 }
 
 impl LoopContext<'_> {
     /// The digest of the iteration that just ended, comparable with [`Iteration::digest`].
     pub fn digest(&self) -> u64 {
-        digest(self.last)
+        let step = self.run.path().last();
+        let begun = step.and_then(|step| Progress::interrupted_digest(self.session, &step.name));
+        digest(begun, self.last)
     }
 }
 

@@ -172,6 +172,7 @@ mod numbers;
 mod options;
 mod outcome;
 mod tasks;
+mod telemetry;
 mod text;
 mod todos;
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use agent_core::{ChatClient, ChatRequest, ChatResponse, ChatUpdate, Error, ErrorKind, Result, RunContext};
 use futures::StreamExt;
-use tracing::{Instrument, field::Empty, info_span};
+use tracing::Instrument;
 
-use crate::Interrupted;
+use crate::{Interrupted, telemetry};
 
 /// How long to wait for a model, and how often to ask again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Patience {
     ) -> Result<ChatResponse> {
         let mut retry = 0;
         loop {
-            let error = match self.call(client, request.clone(), run).await {
+            let error = match self.call(client, request, run).await {
                 Err(error) if error.is_transient() && retry < self.retries => error,
                 end => return end,
             };
@@ -53,32 +53,30 @@ impl Patience {
         }
     }
 
-    async fn call(self, client: &dyn ChatClient, request: ChatRequest, run: &RunContext) -> Result<ChatResponse> {
+    async fn call(self, client: &dyn ChatClient, request: &ChatRequest, run: &RunContext) -> Result<ChatResponse> {
         run.take_model_call().map_err(Interrupted)?;
         let model = request.options.model.as_deref().unwrap_or(client.model());
-        let span = info_span!(
-            "chat",
-            otel.name = %format_args!("chat {model}"),
-            otel.kind = "client",
-            gen_ai.operation.name = "chat",
-            gen_ai.request.model = model,
-            gen_ai.usage.input_tokens = Empty,
-            gen_ai.usage.output_tokens = Empty,
-        );
-        let answer = tokio::select! {
-            biased;
-            answer = tokio::time::timeout(self.timeout, whole(client, request).instrument(span.clone())) => answer,
-            stop = run.interrupted() => return Err(Interrupted(stop).into()),
-        };
+        let span = telemetry::chat(model);
+        let answer = self.listen(client, request.clone(), run).instrument(span.clone()).await;
+        match &answer {
+            Ok(answer) => telemetry::tokens(&span, answer.usage),
+            Err(error) => telemetry::failed(&span, error),
+        }
+        let answer = answer?;
+        run.bill(answer.usage);
+        Ok(answer)
+    }
+
+    async fn listen(self, client: &dyn ChatClient, request: ChatRequest, run: &RunContext) -> Result<ChatResponse> {
         let too_late = |_| {
             let context = format!("ask model `{}`: no answer within {:?}", client.model(), self.timeout);
             Error::new(ErrorKind::Provider, context).transient()
         };
-        let answer = answer.map_err(too_late)??;
-        span.record("gen_ai.usage.input_tokens", answer.usage.input_tokens);
-        span.record("gen_ai.usage.output_tokens", answer.usage.output_tokens);
-        run.bill(answer.usage);
-        Ok(answer)
+        tokio::select! {
+            biased;
+            answer = tokio::time::timeout(self.timeout, whole(client, request)) => answer.map_err(too_late)?,
+            stop = run.interrupted() => Err(Interrupted(stop).into()),
+        }
     }
 }
 

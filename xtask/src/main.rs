@@ -4,6 +4,8 @@ mod bench;
 mod ci;
 mod command;
 mod features;
+mod inspect;
+mod peers;
 
 use std::process::ExitCode;
 
@@ -15,12 +17,16 @@ use clap::Parser;
 enum Task {
     Bench(bench::Bench),
     Ci(ci::Ci),
+    Inspect(inspect::Inspect),
+    Peers(peers::Peers),
 }
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
         Task::Bench(_) => bench::Bench::run(),
         Task::Ci(ci) => ci.run(),
+        Task::Inspect(inspect) => inspect.run(),
+        Task::Peers(peers) => peers.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -15,9 +15,10 @@ pub use log::{TaskRecord, TaskStatus};
 /// Agents that another agent can start in the background, each task on a session of its own.
 ///
 /// A task shares the run's limits and its cancellation, and its tokens are reported by the events of the run that
-/// started it. It ends with that run: once the run's [`RunContext`](agent_core::RunContext) is dropped, what still
-/// runs is stopped. In the session's state is a record of each task, so that a later run knows which tasks were lost.
-/// Each end is told once: by a tool's result or by the feedback of [`BackgroundDone`], in the same event as its record.
+/// started it; what hooks count within a run they count for each task. It ends with that run: once the run's
+/// [`RunContext`](agent_core::RunContext) is dropped, what still runs is stopped. In the session's state is a record of
+/// each task, so that a later run knows which tasks were lost. Each end is told once: by a tool's result or by the
+/// feedback of [`BackgroundDone`], in the same event as its record.
 ///
 /// ```
 /// use std::time::Duration;

@@ -317,3 +317,31 @@ async fn digests_feedback_and_usage_of_earlier_passes_survive() {
     let outcome = outcome(&session);
     assert_eq!((outcome.by.as_deref(), outcome.iterations.len()), (Some("stalled"), 3));
 }
+
+/// D2: what a pass did before an approval is part of what it came to.
+#[tokio::test]
+async fn a_digest_covers_the_whole_pass_also_across_an_approval() {
+    let pays = |what: &str| (format!("c{what}"), json!({"what": what}));
+    let digests = async |calls: [(String, serde_json::Value); 2]| {
+        let [(first, one), (second, two)] = calls;
+        let client = ScriptedClient::new().calls(first, "pay", one).says("ok").calls(second, "pay", two).says("ok");
+        let (agent, _) = buyer(&client, cap(5));
+        let agent = agent.evaluator(agent_loop::Stalled::new(2)).evaluator(until(3));
+        let mut session = asked("go");
+        let mut stop = go(&agent, &mut session).await.stop;
+        for _ in 0..2 {
+            assert_eq!(stop, StopReason::AwaitingApproval);
+            let open = session.open_approvals().remove(0);
+            session.push(ChatMessage::approve(open.id));
+            session = reloaded(&session);
+            stop = try_go(&agent, &mut session).await.map_or(StopReason::Completed, |response| response.stop);
+        }
+        let iterations = outcome(&session).iterations;
+        (iterations[0].digest, iterations[1].digest, outcome(&session).by)
+    };
+    let (first, second, by) = digests([pays("5"), pays("6")]).await;
+    assert_ne!(first, second, "they paid for different things");
+    assert_eq!(by, None, "nothing stalled");
+    let (first, second, by) = digests([pays("5"), pays("5")]).await;
+    assert_eq!((first, by.as_deref()), (second, Some("stalled")));
+}
