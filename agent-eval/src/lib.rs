@@ -1,1 +1,18 @@
-//! Evaluation of agents: the crate is a name so far, and has no API yet.
+//! Evaluation of agents and loops.
+
+mod check;
+mod checks;
+mod outcome;
+mod set;
+mod subject;
+mod trial;
+
+pub use check::{Check, CheckContext, Scorer};
+pub use checks::{CheckSpec, OneOrMany};
+pub use outcome::{Outcome, Verdict, overall};
+pub use set::{
+    ArgumentMode, Budget, CallMode, CaseDefaults, EvalCase, EvalSet, ExpectedCall, ExpectedCalls, FieldMatcher, Input,
+    Quarantine, SCHEMA, Turn,
+};
+pub use subject::{Subject, TrialSpec, subject_fn};
+pub use trial::{CheckOutcome, IterationTrace, Manifest, Trial, TrialError, TrialKey};
