@@ -4,6 +4,7 @@ mod check;
 mod checks;
 mod outcome;
 mod set;
+pub mod stats;
 mod subject;
 mod trial;
 
