@@ -3,6 +3,7 @@
 mod check;
 mod checks;
 mod outcome;
+mod report;
 mod set;
 pub mod stats;
 mod subject;
@@ -11,6 +12,10 @@ mod trial;
 pub use check::{Check, CheckContext, Scorer};
 pub use checks::{CheckSpec, OneOrMany};
 pub use outcome::{Outcome, Verdict, overall};
+pub use report::{
+    CaseReport, Comparison, Confusion, Failure, GateResult, GateVerdict, JudgeReport, LoopReport, PassAt,
+    REPORT_SCHEMA, Report, SetReport, Tally,
+};
 pub use set::{
     ArgumentMode, Budget, CallMode, CaseDefaults, EvalCase, EvalSet, ExpectedCall, ExpectedCalls, FieldMatcher, Input,
     Quarantine, SCHEMA, Turn,
