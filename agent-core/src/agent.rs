@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use futures::future::BoxFuture;
 
-use crate::{AgentResponse, ChatMessage, Emitter, Event, Result, RunContext, Session, StopReason, Updates, updates};
+use crate::{AgentResponse, ChatMessage, Emitter, Result, RunContext, Session, StopReason, Updates, updates};
 
 /// What an agent is called, and what it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,13 +132,4 @@ impl<F> fmt::Debug for AgentFn<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentFn").field("info", &self.info).finish_non_exhaustive()
     }
-}
-
-/// Refuses a name that means the caller.
-pub(crate) fn check_name(name: &str) -> Result<()> {
-    if name == Event::CALLER {
-        let context = format!("agent named `{name}`: that name is the caller's; give the agent another one");
-        return Err(crate::Error::new(crate::ErrorKind::Invalid, context));
-    }
-    Ok(())
 }

@@ -4,7 +4,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::{ChatMessage, Content, Error, ErrorKind, Result, Session, ToolCall};
 
-/// One call of a history. Services reuse ids, so an id names the first call that still fits.
+/// One call of a history. Services reuse ids, so an id names the first call that still fits: of those that are open,
+/// one by the same author goes first, because parallel branches share a history.
 #[derive(Debug, Clone)]
 pub(crate) struct TrackedCall {
     pub(crate) call: Asked,
@@ -34,6 +35,17 @@ pub(crate) struct Answer {
     pub(crate) reason: Option<String>,
 }
 
+impl TrackedCall {
+    /// Whether the author of a message can be the one of the call; a message by nobody can be anybody's.
+    fn may_be_by(&self, message: &ChatMessage) -> bool {
+        self.author.is_none() || message.author.is_none() || self.author == message.author
+    }
+
+    fn waits(&self) -> bool {
+        self.requested && self.answer.is_none()
+    }
+}
+
 impl Asked {
     pub(crate) fn id(&self) -> &str {
         match self {
@@ -47,6 +59,8 @@ impl Asked {
 #[derive(Debug, Default)]
 pub(crate) struct CallLog {
     pub(crate) calls: Vec<TrackedCall>,
+    /// Those that wait for the caller's answer, in the order in which they were asked about.
+    waiting: Vec<usize>,
     /// Answers that fit no open request: the message, and the id that they name.
     unmatched: Vec<(usize, String)>,
 }
@@ -72,31 +86,39 @@ impl CallLog {
         content: &Content,
     ) {
         match content {
-            Content::ToolCall(call) => self.open(open, Asked::Call(call.clone()), (at, message), true),
+            Content::ToolCall(call) => {
+                self.open(open, Asked::Call(call.clone()), (at, message), true);
+            }
             Content::InvalidToolCall { id, name, why, .. } => {
                 let asked = Asked::Invalid { id: id.clone(), name: name.clone(), why: why.clone() };
                 self.open(open, asked, (at, message), true);
             }
             Content::ApprovalRequest(call) => {
-                let waiting = open.get(&call.id).into_iter().flatten().copied().find(|&i| !self.calls[i].requested);
-                match waiting {
-                    Some(i) => self.calls[i].requested = true,
+                let asked = match self.asked_about(open, call, message) {
+                    Some(known) => known,
                     None => self.open(open, Asked::Call(call.clone()), (at, message), false),
-                }
+                };
+                let tracked = &mut self.calls[asked];
+                // What the caller was shown is what an approval lets run.
+                (tracked.call, tracked.requested) = (Asked::Call(call.clone()), true);
+                self.waiting.push(asked);
             }
             Content::ApprovalResponse { call_id, approved, reason } => {
-                let asked = open.get(call_id).into_iter().flatten().copied();
-                let asked = asked.into_iter().find(|&i| self.calls[i].requested && self.calls[i].answer.is_none());
-                match asked {
-                    Some(i) => self.calls[i].answer = Some(Answer { approved: *approved, reason: reason.clone() }),
+                match self.waiting.iter().position(|&i| self.calls[i].call.id() == call_id) {
+                    Some(first) => {
+                        let answer = Answer { approved: *approved, reason: reason.clone() };
+                        self.calls[self.waiting.remove(first)].answer = Some(answer);
+                    }
                     None => self.unmatched.push((at, call_id.clone())),
                 }
             }
             Content::ToolResult(result) => {
                 if let Some(open) = open.get_mut(&result.call_id)
-                    && !open.is_empty()
+                    && let Some(place) = self.answered(open, message)
                 {
-                    self.calls[open.remove(0)].result = Some((at, part));
+                    let call = open.remove(place);
+                    self.calls[call].result = Some((at, part));
+                    self.waiting.retain(|waiting| *waiting != call);
                 }
             }
             Content::Text(_)
@@ -113,11 +135,38 @@ impl CallLog {
         call: Asked,
         (message, by): (usize, &ChatMessage),
         called: bool,
-    ) {
-        open.entry(call.id().to_owned()).or_default().push(self.calls.len());
+    ) -> usize {
+        let at = self.calls.len();
+        open.entry(call.id().to_owned()).or_default().push(at);
         let author = by.author.clone();
-        let requested = !called;
-        self.calls.push(TrackedCall { call, message, author, called, requested, answer: None, result: None });
+        self.calls.push(TrackedCall { call, message, author, called, requested: false, answer: None, result: None });
+        at
+    }
+
+    /// The open call that an approval request is about: an equal one, else the first that it can be.
+    fn asked_about(&self, open: &HashMap<String, Vec<usize>>, call: &ToolCall, by: &ChatMessage) -> Option<usize> {
+        let mut first = None;
+        for &at in open.get(&call.id)? {
+            let tracked = &self.calls[at];
+            if let Asked::Call(known) = &tracked.call
+                && !tracked.requested
+                && tracked.may_be_by(by)
+            {
+                if known == call {
+                    return Some(at);
+                }
+                first = first.or(Some(at));
+            }
+        }
+        first
+    }
+
+    /// The place of the call that a result answers. One that waits for the caller has no result yet, if another fits.
+    fn answered(&self, open: &[usize], by: &ChatMessage) -> Option<usize> {
+        let place = |fits: &dyn Fn(&TrackedCall) -> bool| open.iter().position(|&at| fits(&self.calls[at]));
+        place(&|call| call.may_be_by(by) && !call.waits())
+            .or_else(|| place(&|call| call.may_be_by(by)))
+            .or((!open.is_empty()).then_some(0))
     }
 
     /// Calls without a result, in order.
@@ -125,21 +174,24 @@ impl CallLog {
         self.calls.iter().filter(|call| call.result.is_none())
     }
 
-    /// Calls that the caller was asked about and has not answered, in order.
+    /// Calls that the caller was asked about and has not answered, in the order of the questions.
     pub(crate) fn awaiting(&self) -> impl Iterator<Item = &ToolCall> {
-        self.unsettled().filter(|call| call.requested && call.answer.is_none()).filter_map(|call| match &call.call {
+        self.waiting.iter().filter_map(|&at| match &self.calls[at].call {
             Asked::Call(call) => Some(call),
             Asked::Invalid { .. } => None,
         })
     }
 }
 
-/// Checks the caller's answers in this turn: each must fit an open request, and each request takes one answer.
+/// Checks the caller's answers in this turn: each must fit an open request, and each request takes one answer. Answers
+/// from before the caller's last words are not checked: new words make a session usable after a refused answer.
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`] names the first that does not fit, and the calls that do wait.
 pub(crate) fn check_answers(session: &Session, log: &CallLog) -> Result<()> {
-    let from = session.turn().start.max(session.messages().len() - session.pending().len());
+    let pending = session.pending();
+    let words = pending.iter().rposition(|message| !message.is_only_answers()).unwrap_or_default();
+    let from = session.turn().start.max(session.messages().len() - pending.len() + words);
     let Some((_, id)) = log.unmatched.iter().find(|(at, _)| *at >= from) else { return Ok(()) };
     let open: Vec<String> = session.open_approvals().iter().map(|call| format!("`{}`", call.id)).collect();
     let known = if open.is_empty() { "no call waits for an answer".to_owned() } else { open.join(", ") };

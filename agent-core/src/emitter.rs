@@ -24,11 +24,17 @@ use crate::{
 ///
 /// The body moves only when the stream is polled, and stands still at each send until that update was taken and the
 /// next one is asked for.
+///
+/// A run by [`Event::CALLER`] is an [`Invalid`](ErrorKind::Invalid) error: that name is no agent's.
 pub fn updates<'a, Fut>(author: impl Into<Arc<str>>, cx: &RunContext, body: impl FnOnce(Emitter) -> Fut) -> Updates<'a>
 where
     Fut: Future<Output = Result<StopReason>> + Send + 'a,
 {
     let shared = Arc::new(Shared { author: author.into(), cx: cx.clone(), slot: Mutex::default() });
+    if &*shared.author == Event::CALLER {
+        let (end, used) = (Some(Err(callers_name())), Usage::default());
+        return Box::pin(Run { shared, body: None::<Instrumented<Fut>>, end, used });
+    }
     let span = telemetry::run(&shared.author, cx);
     let body = body(Emitter { shared: shared.clone() }).instrument(span);
     Box::pin(Run { shared, body: Some(body), end: None, used: Usage::default() })
@@ -179,17 +185,16 @@ impl Emitter {
         let (mut make, mut ticket) = (Some(make), None);
         poll_fn(move |cx| {
             let mut slot = self.shared.slot();
+            if slot.closed {
+                return Poll::Ready(()); // nobody will see it, so it does not happen
+            }
             match ticket {
                 None if slot.update.is_none() && slot.released == slot.placed => {
                     if let Some(make) = make.take() {
-                        let update = make();
-                        if slot.closed {
-                            return Poll::Ready(());
-                        }
-                        ticket = Some(slot.place(update));
+                        ticket = Some(slot.place(make()));
                     }
                 }
-                Some(ticket) if slot.released >= ticket || slot.closed => return Poll::Ready(()),
+                Some(ticket) if slot.released >= ticket => return Poll::Ready(()),
                 None | Some(_) => (),
             }
             slot.wait(cx.waker());
@@ -211,6 +216,12 @@ pub(crate) async fn ended(mut rest: Updates<'_>, stop: StopReason) -> Result<Sto
         None => Ok(stop),
         Some(_) => Err(Error::new(ErrorKind::Contract, format!("a run went on after it had ended ({stop})"))),
     }
+}
+
+fn callers_name() -> Error {
+    let name = Event::CALLER;
+    let context = format!("agent named `{name}`: that name is the caller's; give the agent another one");
+    Error::new(ErrorKind::Invalid, context)
 }
 
 pub(crate) fn no_end() -> Error {

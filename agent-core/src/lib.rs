@@ -51,7 +51,7 @@
 //! and is a snapshot.
 //!
 //! ```
-//! use agent_core::{AgentExt, ChatAgent, ChatAgentOptions, Session, testing::ScriptedClient};
+//! use agent_core::{AgentExt, ChatAgent, ChatAgentOptions, RunContext, Session, testing::ScriptedClient};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> agent_core::Result<()> {
@@ -61,7 +61,7 @@
 //! let mut session = Session::new();
 //! session.push("A haiku, please.");
 //! let mut copy = session.clone();
-//! let response = poet.complete(&mut session, &Default::default()).await?;
+//! let response = poet.complete(&mut session, &RunContext::default()).await?;
 //!
 //! assert_eq!(session.get::<String>("haiku").as_deref(), Some("An old silent pond…"));
 //! response.events.iter().for_each(|event| copy.apply(event));
@@ -147,10 +147,17 @@
 //! There is one [`Error`] for the workspace. Its [`ErrorKind`] says what to do about it; the error of a service or a
 //! store is its source. A tool's failure is no error of the run: the model reads it and goes on.
 //!
+//! # Traces
+//!
+//! Runs, model calls and tool calls are `tracing` spans, with the names and attributes of OpenTelemetry's conventions
+//! for generative AI. They say how long, how many tokens and why it ended; what was said is in them only after
+//! [`RunContext::with_content_in_spans`].
+//!
 //! # Testing
 //!
 //! With the feature `testing` the module `testing` has a model and an agent that play a script, a model that
-//! refuses conversations that real services refuse, a store that keeps a log, and the laws of a run as one assertion:
+//! refuses conversations that real services refuse, a store that keeps a log, a suite for stores of your own, and the
+//! laws of a run as one assertion:
 //!
 //! ```
 //! use agent_core::{ChatAgent, RunContext, Session, Update, testing::{PairingClient, ScriptedClient, assert_laws}};

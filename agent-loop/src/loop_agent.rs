@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use agent_core::{
-    Agent, AgentInfo, AgentResponse, ChatMessage, Draft, Emitter, Error, ErrorKind, LoopStep, Result, RunContext,
-    Session, StopReason, Updates, Usage, updates,
+    Agent, AgentInfo, AgentResponse, ChatMessage, Content, Draft, Emitter, Error, ErrorKind, LoopStep, Result,
+    RunContext, Session, StopReason, Updates, Usage, updates,
 };
 use tokio::time::Instant;
 use tracing::{Instrument, Span, field::Empty, info_span};
@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
         let mut draft = self.draft();
         if let Some(messages) = input {
             if self.agent.options.context == ContextMode::Fresh {
-                draft = draft.rewind(self.progress.mark);
+                draft = draft.rewind(kept(session.messages(), self.progress.mark));
             }
             draft = messages.into_iter().fold(draft, Draft::say);
         }
@@ -359,8 +359,10 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Who asked this loop to end. Deeper in the path are nested loops, which consumed what they were asked.
     fn escalated_by(&self, last: &AgentResponse) -> String {
-        let event = last.events.iter().rev().find(|event| event.escalate);
+        let depth = self.out.cx().path().len() + 1;
+        let event = last.events.iter().rev().find(|event| event.escalate && event.path.len() == depth);
         event.map_or_else(|| self.agent.inner.info().name.clone(), |event| event.author.to_string())
     }
 }
@@ -416,6 +418,33 @@ fn verdict(evaluation: &LoopEvaluation) -> &'static str {
         LoopEvaluation::Continue(_) | LoopEvaluation::ContinueWith(_) => "continue",
         LoopEvaluation::Halt(_) => "halt",
     }
+}
+
+/// How many messages a fresh iteration keeps: those before the mark, and on to the last result of a call from before
+/// it. Without its result, a call that the caller approved would run once more.
+fn kept(messages: &[ChatMessage], mark: usize) -> usize {
+    let mut open: Vec<&str> = Vec::new();
+    let mut kept = mark;
+    for (at, message) in messages.iter().enumerate().skip(mark) {
+        for content in message.contents.iter() {
+            match content {
+                Content::ToolCall(call) => open.push(&call.id),
+                Content::InvalidToolCall { id, .. } => open.push(id),
+                Content::ToolResult(result) => match open.iter().position(|id| *id == result.call_id) {
+                    Some(call) => drop(open.swap_remove(call)),
+                    None => kept = at + 1,
+                },
+                Content::Text(_)
+                | Content::Reasoning { .. }
+                | Content::Data { .. }
+                | Content::Uri { .. }
+                | Content::Native { .. }
+                | Content::ApprovalRequest(_)
+                | Content::ApprovalResponse { .. } => (),
+            }
+        }
+    }
+    kept
 }
 
 /// An iteration that another run finished.

@@ -1,1 +1,106 @@
-//! agent-providers
+//! Chat clients for real model services. **A stream that ends before its service said so is an error, never an end**;
+//! so an agent never takes half an answer for a whole one.
+//!
+//! | client | protocol |
+//! |---|---|
+//! | [`OpenAi`] | OpenAI's Chat Completions, and all that is compatible: llama.cpp, vLLM, OpenRouter, Groq, … |
+//! | [`OpenAiResponses`] | OpenAI's Responses, whose encrypted thoughts come back to the model |
+//!
+//! Each is a [`ChatClient`](agent_core::ChatClient): an agent of `agent-core` asks it, and streams what it says.
+//!
+//! ```no_run
+//! use agent_core::{AgentExt, ChatAgent, ChatAgentOptions, Session};
+//! use agent_providers::{OpenAi, Retry, RetryOptions};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> agent_core::Result<()> {
+//! let client = Retry::new(OpenAi::from_env()?, RetryOptions::default());
+//! let agent = ChatAgent::new("helper", client, ChatAgentOptions::default());
+//! let response = agent.ask(&mut Session::new(), "Which crate reads JSON?").await?;
+//! println!("{}", response.text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Names and variables
+//!
+//! [`client_for`] makes a client of a name, for command lines:
+//!
+//! | name | key | base URL |
+//! |---|---|---|
+//! | `openai:MODEL` | `OPENAI_API_KEY` | `OPENAI_BASE_URL`, if set |
+//! | `openai-responses:MODEL` | `OPENAI_API_KEY` | `OPENAI_BASE_URL`, if set |
+//! | `openai-compatible:MODEL` | `OPENAI_COMPATIBLE_API_KEY`, if set | `OPENAI_COMPATIBLE_BASE_URL` |
+//!
+//! The `from_env` of a client reads its model from a variable, too: `OPENAI_MODEL`. Keys are [`Secret`]s: sent in
+//! headers alone, and in no `Debug`, error, trace or cassette.
+//!
+//! # Errors
+//!
+//! What goes wrong is an [`agent_core::Error`] that says what to do, of kind
+//! [`Provider`](agent_core::ErrorKind::Provider) with a [`ProviderError`] as its source: what it is about, status, code,
+//! request id, and how long the service asks to wait. Errors inside a stream are the same. An option or content that a
+//! protocol cannot send is an error of kind [`Unsupported`](agent_core::ErrorKind::Unsupported), never left out.
+//!
+//! [`TimeOuts`] limit the connection, the response's head, each pause and the whole call. Dropping a stream closes its
+//! connection at once.
+//!
+//! # Wrappers
+//!
+//! - [`Retry`] asks again when an error may pass and nothing of the answer was told yet.
+//! - [`Limited`] keeps to so many calls at once, calls a minute and tokens a minute.
+//! - [`Recorded`] records calls in a cassette and replays them: tests and examples with the answers of a real model,
+//!   without the model.
+//!
+//! ```
+//! use agent_core::{AgentExt, ChatAgent, ChatAgentOptions, Session};
+//! use agent_providers::Recorded;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> agent_core::Result<()> {
+//! // Made by Recorded::open("hello.jsonl", CassetteMode::Record)?.trial("hello", 0, client); see include_str!.
+//! let cassette = r#"{"case":"hello","repeat":0,"ordinal":0,"model":"m","request":{"messages":[{"role":"user",
+//!     "contents":[{"text":"Hello"}]}]},"deltas":["Hi ","there"],"response":{"message":{"role":"assistant",
+//!     "contents":[{"text":"Hi there"}]},"usage":{"input_tokens":9,"output_tokens":2},"stop":"completed","model":"m"}}"#;
+//! # let cassette = &cassette.replace('\n', "");
+//! let client = Recorded::replay(cassette)?.replay_trial("hello", 0);
+//! let agent = ChatAgent::new("helper", client, ChatAgentOptions::default());
+//! let response = agent.ask(&mut Session::new(), "Hello").await?;
+//! assert_eq!((response.text().as_str(), response.usage.total()), ("Hi there", 11));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! `ring` (default) or `aws-lc-rs`: the cryptography of TLS. With neither, the process's default provider of `rustls` is
+//! used; where there is one, it is preferred.
+
+mod answer;
+mod client_for;
+mod error;
+mod framing;
+mod limited;
+mod media;
+mod openai_chat;
+mod openai_responses;
+mod recorded;
+mod retry;
+mod schema;
+mod secret;
+mod settings;
+#[cfg(test)]
+mod testing;
+mod transport;
+mod unsupported;
+mod wire;
+
+pub use client_for::{client_for, client_from_vars};
+pub use error::{ProviderError, ProviderErrorKind};
+pub use limited::{Limited, LimitedOptions};
+pub use openai_chat::OpenAi;
+pub use openai_responses::OpenAiResponses;
+pub use recorded::{CassetteMode, Recorded, RecordedClient};
+pub use retry::{Retry, RetryOptions};
+pub use secret::Secret;
+pub use transport::{HttpOptions, TimeOuts};

@@ -1,1 +1,12 @@
-//! Tasks.
+//! What the examples share: the command line, printing, a scripted model, and the database that `sql_refine` asks.
+//!
+//! The examples themselves are in `src/bin`, one file each, to be read from top to bottom.
+
+mod command_line;
+mod printer;
+mod scripted;
+pub mod sql;
+
+pub use command_line::{ModelArgs, exit, repeatable};
+pub use printer::{call_text, print_run};
+pub use scripted::Script;

@@ -13,13 +13,11 @@ use super::{
 use crate::{
     ChatMessage, ChatRequest, ChatResponse, ChatUpdate, Content, Draft, Emitter, Error, ErrorKind, Result, Role,
     Session, StopReason,
-    agent::check_name,
     calls::{CallLog, TrackedCall, check_answers},
     telemetry,
 };
 
 pub(super) async fn run(agent: &ChatAgent, session: &mut Session, out: Emitter) -> Result<StopReason> {
-    check_name(&agent.info.name)?;
     check_tools(agent)?;
     let open = open_calls(agent, session)?;
     let window = Window::of(agent.options.history, session, open.iter().map(|call| call.message));

@@ -42,6 +42,16 @@ enum Todo {
     Wait,
 }
 
+impl Todo {
+    /// The call that gets its result now.
+    fn settled_id(&self) -> Option<&str> {
+        match self {
+            Self::Run(call) | Self::Refuse(call, _) => Some(&call.id),
+            Self::Ask(_) | Self::Wait => None,
+        }
+    }
+}
+
 impl<'a> Calls<'a> {
     pub(super) fn new(agent: &'a ChatAgent, out: &'a Emitter, session: &Session) -> Self {
         let turn = session.turn().number;
@@ -54,36 +64,49 @@ impl<'a> Calls<'a> {
     /// `AwaitingApproval` while one of them waits.
     pub(super) async fn settle(&mut self, session: &mut Session, calls: Vec<TrackedCall>) -> Option<StopReason> {
         let start = session.turn().start;
+        let requested = calls.iter().any(|call| call.requested);
         let todos: Vec<Todo> = calls.into_iter().map(|call| self.plan(call, start)).collect();
         let waits = todos.iter().any(|todo| matches!(todo, Todo::Ask(_) | Todo::Wait));
-        let mut questions = Vec::new();
-        let mut work: Vec<BoxFuture<'a, _>> = Vec::new();
+        // Of two calls of one id a result would be taken for the first, unless that one was asked about before.
+        let settles = |id: &str| todos.iter().any(|todo| todo.settled_id() == Some(id));
+        let ask_first = todos.iter().any(|todo| matches!(todo, Todo::Ask(call) if settles(&call.id)));
+        let (mut questions, mut work) = (Vec::new(), Vec::<BoxFuture<'a, _>>::new());
         for todo in todos {
             match todo {
                 Todo::Run(call) => work.push(self.run_tool(call, session).boxed()),
                 Todo::Refuse(call, why) => work.push(std::future::ready((call, ToolOutput::error(why), None)).boxed()),
-                Todo::Ask(call) => questions.push(Content::ApprovalRequest(call)),
+                Todo::Ask(call) => questions.push(call),
                 Todo::Wait => (),
             }
+        }
+        if ask_first {
+            self.ask(session, std::mem::take(&mut questions)).await;
         }
         let mut stop = None;
         let mut results = stream::iter(work).buffered(self.agent.options.tool_concurrency.get());
         while let Some((call, output, refused)) = results.next().await {
             stop = stop.or(refused);
-            let draft = self.result(call, output, waits);
+            let draft = self.result(call, output, waits || requested);
             self.out.record(session, draft).await;
         }
         if stop.is_some() {
             return stop;
         }
-        if !questions.is_empty() {
-            let mut draft = Draft::message(ChatMessage::new(Role::Assistant, questions));
-            if let Some(change) = self.note_exit(true) {
-                draft = draft.change(change);
-            }
-            self.out.record(session, draft).await;
-        }
+        self.ask(session, questions).await;
         waits.then_some(StopReason::AwaitingApproval)
+    }
+
+    /// Asks the caller about calls, if there are any.
+    async fn ask(&mut self, session: &mut Session, calls: Vec<ToolCall>) {
+        if calls.is_empty() {
+            return;
+        }
+        let mut draft =
+            Draft::message(ChatMessage::new(Role::Assistant, calls.into_iter().map(Content::ApprovalRequest)));
+        if let Some(change) = self.note_exit(true) {
+            draft = draft.change(change);
+        }
+        self.out.record(session, draft).await;
     }
 
     /// Ends the run as its tools asked, and forgets that they did.
@@ -171,7 +194,7 @@ impl<'a> Calls<'a> {
         work.instrument(span).right_future()
     }
 
-    fn result(&mut self, call: ToolCall, output: ToolOutput, waits: bool) -> Draft {
+    fn result(&mut self, call: ToolCall, output: ToolOutput, beside_requests: bool) -> Draft {
         let ToolOutput { contents, is_error, state, usage, escalate, end_turn } = output;
         let result = Content::ToolResult(ToolResult { call_id: call.id, contents, is_error });
         let mut draft = Draft::message(ChatMessage::new(Role::Tool, [result]));
@@ -184,17 +207,18 @@ impl<'a> Calls<'a> {
         }
         self.exit.escalate |= escalate;
         self.exit.end_turn |= end_turn;
-        match self.note_exit(waits && (escalate || end_turn)) {
+        match self.note_exit(beside_requests && (escalate || end_turn)) {
             Some(change) => draft.change(change),
             None => draft,
         }
     }
 
-    /// The state change that keeps an exit beside waiting calls, or forgets one of an earlier request.
-    fn note_exit(&mut self, waits: bool) -> Option<StateChange> {
+    /// The state change that keeps an exit beside calls that the caller was asked about, or forgets one of an earlier
+    /// request.
+    fn note_exit(&mut self, beside_requests: bool) -> Option<StateChange> {
         let key = || Arc::clone(&self.agent.exit_key);
         let asked = self.exit.escalate || self.exit.end_turn;
-        if waits && asked {
+        if beside_requests && asked {
             self.recorded = true;
             return Some(StateChange::Set { key: key(), value: to_json(self.exit) });
         }
@@ -223,7 +247,7 @@ async fn with_hooks(agent: &ChatAgent, tool: &dyn crate::Tool, cx: &ToolContext)
     };
     for hook in &agent.hooks {
         if let Err(error) = hook.after_tool(cx, &mut output).await {
-            return (failed(&error), None);
+            return (ToolOutput { usage: output.usage, ..failed(&error) }, None); // what it used is used
         }
     }
     (output, None)

@@ -5,8 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    Agent, BoxError, Session, StopReason, Tool, ToolContext, ToolFn, ToolOutput, Update, emitter::no_end,
-    error::describe, response::Fold, tool_fn,
+    Agent, BoxError, Session, StopReason, Tool, ToolContext, ToolFn, ToolOutput, Update,
+    emitter::{ended, no_end},
+    error::describe,
+    response::Fold,
+    tool_fn,
 };
 
 /// What a model tells an agent that it uses as a tool.
@@ -47,7 +50,7 @@ async fn ask(agent: &dyn Agent, request: String, cx: &ToolContext) -> ToolOutput
             Some(Err(error)) => break Err(error),
             Some(Ok(Update::Delta(_))) => (),
             Some(Ok(Update::Event(event))) => fold.add(event),
-            Some(Ok(Update::Done(stop))) => break Ok(stop),
+            Some(Ok(Update::Done(stop))) => break ended(updates, stop).await,
         }
     };
     let response = fold.end(StopReason::Completed);

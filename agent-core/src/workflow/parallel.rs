@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Agent, AgentInfo, Draft, Emitter, Error, ErrorKind, Event, Result, RunContext, Session, StopReason, Update,
     Updates,
-    agent::check_name,
     emitter::{ended, no_end},
     updates,
 };
@@ -54,16 +53,16 @@ impl ParallelAgent {
     }
 
     async fn go(&self, session: &mut Session, out: Emitter) -> Result<StopReason> {
-        check_name(&self.info.name)?;
         self.check_branches()?;
         let mut done = self.begin(session, &out).await;
         let mut stored = session.state().contains_key(&*self.key).then(|| done.clone());
-        let cx = out.cx().in_branch();
         let mut ends = done.ends.clone();
-        let mut forks: Vec<(usize, Session)> =
-            (0..self.branches.len()).filter(|at| !ends.contains_key(at)).map(|at| (at, session.clone())).collect();
+        let mut forks: Vec<(usize, Session, RunContext)> = (0..self.branches.len())
+            .filter(|at| !ends.contains_key(at))
+            .map(|at| (at, session.clone(), out.cx().in_branch()))
+            .collect();
         let mut runs: FuturesUnordered<_> =
-            forks.iter_mut().map(|(at, fork)| next(*at, self.branches[*at].run(fork, &cx))).collect();
+            forks.iter_mut().map(|(at, fork, cx)| next(*at, self.branches[*at].run(fork, cx))).collect();
         while let Some((at, update, rest)) = runs.next().await {
             match update.ok_or_else(no_end)?? {
                 Update::Done(stop) => {

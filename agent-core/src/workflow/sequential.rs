@@ -4,9 +4,7 @@ use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Agent, AgentInfo, Draft, Emitter, Result, RunContext, Session, StopReason, Updates, agent::check_name, updates,
-};
+use crate::{Agent, AgentInfo, Draft, Emitter, Result, RunContext, Session, StopReason, Updates, updates};
 
 /// Agents that run one after the other on one session.
 ///
@@ -57,7 +55,6 @@ impl SequentialAgent {
     }
 
     async fn go(&self, session: &mut Session, out: Emitter) -> Result<StopReason> {
-        check_name(&self.info.name)?;
         let mut place = self.begin(session, &out).await;
         let mut recorded = session.state().contains_key(&*self.key);
         let stop = loop {

@@ -98,16 +98,16 @@ impl LoopEvaluator for CommandSucceeds {
     async fn evaluate(&self, _: &LoopContext<'_>) -> Result<LoopEvaluation> {
         let mut group = self.start()?;
         let mut output = [Output::default(), Output::default()];
-        let end = timeout(self.limit, finish(&mut group.0, &mut output)).await;
+        let end = finish(&mut group.0, &mut output, self.limit).await;
         drop(group);
         let end = match end {
-            Ok(Ok(status)) if status.success() => return Ok(LoopEvaluation::Satisfied),
-            Ok(Ok(status)) => exit(status),
-            Ok(Err(source)) => {
+            Ok(Some(status)) if status.success() => return Ok(LoopEvaluation::Satisfied),
+            Ok(Some(status)) => exit(status),
+            Ok(None) => format!("was killed after {:?}: it took too long", self.limit),
+            Err(source) => {
                 let context = format!("wait for `{}` as an evaluator", self.shown());
                 return Err(Error::new(ErrorKind::Evaluator, context).with_source(source));
             }
-            Err(_) => format!("was killed after {:?}: it took too long", self.limit),
         };
         let [stdout, stderr] = output.map(Output::into_text);
         let said = [stdout, stderr].into_iter().filter(|text| !text.trim().is_empty()).collect::<Vec<_>>().join("\n");
@@ -129,17 +129,28 @@ impl Drop for Group {
     }
 }
 
-async fn finish(child: &mut Child, output: &mut [Output; 2]) -> std::io::Result<ExitStatus> {
+/// Reads the output until the program ends: its status, or none if its time is up.
+async fn finish(child: &mut Child, output: &mut [Output; 2], limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let [out, err] = output;
     let read = async { tokio::join!(out.read(stdout), err.read(stderr)) };
     tokio::pin!(read);
-    let status = tokio::select! {
-        status = child.wait() => status?,
-        _ = &mut read => return child.wait().await,
+    let mut all_read = false;
+    let wait = async {
+        tokio::select! {
+            status = child.wait() => status,
+            _ = &mut read => {
+                all_read = true;
+                child.wait().await
+            }
+        }
     };
-    let _ = timeout(DRAIN, read).await;
-    Ok(status)
+    let Ok(status) = timeout(limit, wait).await else { return Ok(None) };
+    let status = status?;
+    if !all_read && !status.success() {
+        let _ = timeout(DRAIN, read).await;
+    }
+    Ok(Some(status))
 }
 
 /// The beginning and the end of an output.

@@ -1,0 +1,454 @@
+//! D: approvals and resuming; E3: what a cancellation leaves to take up.
+
+use agent_core::{
+    Agent, AgentExt, ChatMessage, Content, Draft, ErrorKind, Limits, Role, RunContext, Session, StopReason, agent_fn,
+    exit_loop, testing::ScriptedClient,
+};
+use agent_loop::{LoopAgent, LoopEvaluation, LoopOptions, LoopOutcome, evaluate_async_fn, evaluate_fn};
+use serde_json::json;
+
+use crate::support::{
+    Count, Log, acts, asked, boom, cap, chat, cut, fresh, gated, go, never, noted, outcome, said, says, scripted,
+    tool_turn, try_go, until,
+};
+
+/// The session as another process finds it.
+fn reloaded(session: &Session) -> Session {
+    serde_json::from_str(&serde_json::to_string(session).unwrap()).unwrap()
+}
+
+fn buyer(client: &ScriptedClient, options: LoopOptions) -> (LoopAgent, Count) {
+    let (pay, paid) = gated("pay");
+    (LoopAgent::new("loop", chat("a", client).tool(pay), options), paid)
+}
+
+/// D1, D2
+#[tokio::test]
+async fn an_approval_is_taken_up_elsewhere_and_everything_goes_on() {
+    for options in [cap(3), fresh(3)] {
+        let client = ScriptedClient::new().says("1").calls("c", "pay", json!({})).says("2").says("3");
+        let log = Log::default();
+        let seen = log.clone();
+        let (agent, paid) = buyer(&client, options);
+        let agent = agent.evaluator(evaluate_fn("e", move |cx| {
+            let earlier: Vec<_> = cx.earlier.iter().map(|i| (i.feedback.clone(), i.response.events.len())).collect();
+            let request: String = cx.request.iter().map(ChatMessage::text).collect();
+            seen.add(format!("{}{}: {request} {earlier:?}", cx.iteration, if cx.is_last { "!" } else { "" }));
+            LoopEvaluation::feedback(format!("f{}", cx.iteration))
+        }));
+        let mut session = asked("buy");
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::AwaitingApproval);
+        let waiting = outcome(&session);
+        assert_eq!((waiting.stop, waiting.iterations.len()), (Some(StopReason::AwaitingApproval), 1));
+
+        let mut session = reloaded(&session);
+        session.push(ChatMessage::approve("c"));
+        let waiting_session = session.clone();
+        let response = go(&agent, &mut session).await;
+        assert_eq!((response.stop, paid.get(), client.requests().len()), (StopReason::IterationLimit, 1, 4));
+        assert_eq!(
+            log.get(), // pass 2 has the result of the approved call and the answer
+            [r"1: buy []", r#"2: buy [(Some("f1"), 0)]"#, r#"3!: buy [(Some("f1"), 0), (Some("f2"), 2)]"#]
+        );
+        assert_eq!(outcome(&session).iterations.len(), 3);
+        assert_eq!(stops_seen(&response, waiting_session)[0], None, "while it runs again the outcome has no stop");
+    }
+}
+
+/// The outcome's stop after each event.
+fn stops_seen(response: &agent_core::AgentResponse, mut folded: Session) -> Vec<Option<StopReason>> {
+    response
+        .events
+        .iter()
+        .map(|event| {
+            folded.apply(event);
+            LoopOutcome::of(&folded, "loop").unwrap().stop
+        })
+        .collect()
+}
+
+/// D3: an approval that came with new words belongs to a loop that begins anew; its call is run once all the same.
+#[tokio::test]
+async fn an_approved_call_runs_once_when_new_words_come_with_the_answer() {
+    for options in [cap(3), fresh(3)] {
+        let client = ScriptedClient::new().calls("c", "pay", json!({})).says("1").says("2").says("3");
+        let (agent, paid) = buyer(&client, options);
+        let agent = agent.evaluator(until(9));
+        let mut session = asked("buy");
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::AwaitingApproval);
+        session.push(ChatMessage::approve("c"));
+        session.push("and hurry");
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::IterationLimit);
+        assert_eq!((paid.get(), outcome(&session).iterations.len()), (1, 3), "{options:?}");
+        let results: Vec<_> = session.messages().iter().filter(|message| message.role == Role::Tool).collect();
+        assert_eq!(results.len(), 1);
+    }
+}
+
+/// D3
+#[tokio::test]
+async fn a_forged_or_repeated_answer_is_an_error_until_new_words_come() {
+    for forged in [
+        vec![ChatMessage::approve("other")],
+        vec![ChatMessage::approve("c"), ChatMessage::approve("c")],
+        vec![ChatMessage::approve("c"), ChatMessage::reject("c", "no")],
+    ] {
+        let client = ScriptedClient::new().calls("c", "pay", json!({})).says("ok");
+        let (agent, paid) = buyer(&client, cap(3));
+        let agent = agent.evaluator(until(1));
+        let mut session = asked("buy");
+        go(&agent, &mut session).await;
+        for answer in forged {
+            session.push(answer);
+        }
+        for _ in 0..2 {
+            assert_eq!(try_go(&agent, &mut session).await.unwrap_err().kind(), ErrorKind::Invalid);
+            assert_eq!((paid.get(), client.requests().len()), (0, 1));
+        }
+        session.push("start over");
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::Completed);
+    }
+}
+
+/// D3: what runs is what was asked for.
+#[tokio::test]
+async fn name_and_arguments_come_from_the_request() {
+    let client = ScriptedClient::new().calls("c", "pay", json!({"eur": 5})).says("ok");
+    let log = Log::default();
+    let seen = log.clone();
+    let pay = agent_core::tool_fn("pay", "Pays.", move |args: serde_json::Value, _: agent_core::ToolContext| {
+        seen.add(args.to_string());
+        async { Ok("paid") }
+    });
+    let agent = LoopAgent::new("loop", chat("a", &client).tool(pay.needs_approval()), cap(3));
+    let mut session = asked("buy");
+    go(&agent, &mut session).await;
+    session.push(ChatMessage::approve("c"));
+    assert_eq!(go(&agent, &mut session).await.stop, StopReason::Completed);
+    assert_eq!(log.get(), [r#"{"eur":5}"#]);
+}
+
+/// D4
+#[tokio::test]
+async fn approvals_are_answered_one_by_one_or_together() {
+    for together in [false, true] {
+        let calls = tool_turn(&[("1", "pay"), ("2", "pay"), ("3", "look")]);
+        let client = ScriptedClient::new().reply(calls, agent_core::Usage::default()).says("ok");
+        let ((pay, paid), looked) = (gated("pay"), Count::default());
+        let count = looked.clone();
+        let look = agent_core::tool_fn("look", "Looks.", move |_: serde_json::Value, _: agent_core::ToolContext| {
+            count.up();
+            async { Ok("seen") }
+        });
+        let agent = LoopAgent::new("loop", chat("a", &client).tool(pay).tool(look), cap(3)).evaluator(until(1));
+        let mut session = asked("buy");
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::AwaitingApproval);
+        assert_eq!((paid.get(), looked.get()), (0, 1), "calls that need none do not wait");
+        session.push(ChatMessage::approve("2"));
+        if !together {
+            assert_eq!(go(&agent, &mut session).await.stop, StopReason::AwaitingApproval);
+            assert_eq!((paid.get(), client.requests().len()), (1, 1));
+        }
+        session.push(ChatMessage::reject("1", "too dear"));
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::Completed);
+        assert_eq!((paid.get(), looked.get(), client.requests().len()), (1, 1, 2));
+        assert_eq!(outcome(&session).iterations.len(), 1, "one pass, however often it waited");
+    }
+}
+
+/// D5
+#[tokio::test]
+async fn new_words_instead_of_an_answer_begin_anew_with_a_valid_history() {
+    for options in [cap(3), fresh(3)] {
+        let client = ScriptedClient::new().says("1").calls("c", "pay", json!({})).says("2").says("3");
+        let (agent, paid) = buyer(&client, options);
+        let agent = agent.evaluator(until(2));
+        let mut session = asked("buy");
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::AwaitingApproval);
+        session.push("rather not");
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::Completed);
+        assert_eq!((paid.get(), outcome(&session).iterations.len()), (0, 2), "{options:?}");
+        assert!(session.open_approvals().is_empty());
+        let heard = client.requests()[2].messages.iter().map(crate::support::show).collect::<Vec<_>>();
+        assert_eq!(heard.last().unwrap(), "user: rather not");
+        assert!(heard.iter().any(|line| line.contains("error c = not run: the caller went on to something else")));
+    }
+}
+
+/// D6
+#[tokio::test]
+async fn after_a_crash_the_loop_goes_on_at_the_recorded_iteration() {
+    for options in [cap(5), fresh(5)] {
+        let (agent, runs) = says("w");
+        let agent = LoopAgent::new("loop", agent, options).evaluator(until(9));
+        let mut session = asked("go");
+        let cx = RunContext::default();
+        // begin, (pass, step) three times: the third step has been recorded
+        assert!(!cut(agent.run(&mut session, &cx), 7).await);
+        assert_eq!((runs.get(), outcome(&session).stop, outcome(&session).iterations.len()), (3, None, 3));
+        let mut session = reloaded(&session);
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::IterationLimit);
+        assert_eq!((runs.get(), outcome(&session).iterations.len()), (5, 5));
+    }
+}
+
+/// D6: at every update there is.
+#[tokio::test]
+async fn a_crash_at_any_update_repeats_one_pass_at_most() {
+    for options in [cap(4), fresh(4)] {
+        for at in 0.. {
+            let (agent, runs) =
+                acts("w", |_| (vec![Draft::message(ChatMessage::assistant("x"))], Ok(StopReason::Completed)));
+            let agent = LoopAgent::new("loop", agent, options).evaluator(until(4));
+            let (mut session, cx) = (asked("go"), RunContext::default());
+            cut(agent.run(&mut session, &cx), at).await;
+            if LoopOutcome::of(&session, "loop").is_some_and(|outcome| outcome.passed()) {
+                break;
+            }
+            let crashed = runs.get();
+            assert_eq!(go(&agent, &mut session).await.stop, StopReason::Completed, "cut at {at}");
+            assert!(runs.get() <= 5 && crashed <= 4, "cut at {at}: {} passes", runs.get());
+            let feedback: Vec<_> = outcome(&session).iterations.into_iter().map(|record| record.feedback).collect();
+            assert_eq!(feedback, [Some("f1".into()), Some("f2".into()), Some("f3".into()), None], "cut at {at}");
+            let words = crate::support::user_words(session.messages());
+            match options.context {
+                agent_loop::ContextMode::Shared => assert_eq!(words, ["go", "f1", "f2", "f3"], "cut at {at}"),
+                agent_loop::ContextMode::Fresh => {
+                    assert_eq!(words, ["go", "## Feedback\n\n- f1\n- f2\n- f3"], "cut at {at}");
+                }
+            }
+        }
+    }
+}
+
+/// D7
+#[tokio::test]
+async fn an_exit_beside_an_open_approval_waits_for_the_answer() {
+    for answer in [ChatMessage::approve("c"), ChatMessage::reject("c", "no")] {
+        let calls = tool_turn(&[("c", "pay"), ("x", "exit_loop")]);
+        let client = ScriptedClient::new().reply(calls, agent_core::Usage::default());
+        let (pay, paid) = gated("pay");
+        let agent = LoopAgent::new("loop", chat("a", &client).tool(pay).tool(exit_loop()), cap(3)).evaluator(never());
+        let mut session = asked("buy");
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::AwaitingApproval);
+        let approved = matches!(answer.contents[0], Content::ApprovalResponse { approved: true, .. });
+        session.push(answer);
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::Completed);
+        assert_eq!((paid.get(), client.requests().len()), (u32::from(approved), 1));
+        assert_eq!(outcome(&session).by.as_deref(), Some("a"));
+    }
+}
+
+/// D7
+#[tokio::test]
+async fn new_words_forget_an_exit_that_waits() {
+    let calls = tool_turn(&[("c", "pay"), ("x", "exit_loop")]);
+    let client = ScriptedClient::new().reply(calls, agent_core::Usage::default()).says("1").says("2");
+    let agent = LoopAgent::new("loop", chat("a", &client).tool(gated("pay").0).tool(exit_loop()), cap(3));
+    let agent = agent.evaluator(until(2));
+    let mut session = asked("buy");
+    go(&agent, &mut session).await;
+    session.push("go on");
+    assert_eq!(go(&agent, &mut session).await.stop, StopReason::Completed);
+    assert_eq!((client.requests().len(), outcome(&session).by), (3, None));
+}
+
+/// E3: between iterations.
+#[tokio::test]
+async fn a_cancellation_after_a_verdict_keeps_it_and_says_its_input_later() {
+    let with = LoopEvaluation::ContinueWith(vec![ChatMessage::system("s"), ChatMessage::user("u").by("critic")]);
+    for options in [cap(3), fresh(3)] {
+        for (verdict, shared, in_fresh) in [
+            (LoopEvaluation::feedback("f"), vec!["loop: f"], vec!["loop: ## Feedback\n\n- f"]),
+            (LoopEvaluation::again(), vec![], vec![]),
+            (with.clone(), vec!["loop (system): s", "critic: u"], vec!["loop (system): s", "critic: u"]),
+        ] {
+            let (inner, runs) = says("w");
+            let log = Log::default();
+            let given = verdict.clone();
+            let agent = LoopAgent::new("loop", inner, options).evaluator(noted("e", &log, move |cx| {
+                if cx.iteration == 1 {
+                    cx.run.cancel().cancel();
+                    return given.clone();
+                }
+                LoopEvaluation::Satisfied
+            }));
+            let mut session = asked("go");
+            assert_eq!(go(&agent, &mut session).await.stop, StopReason::Cancelled);
+            assert_eq!(said(&session), ["user: go", "w: 1"], "not said yet");
+            let stopped = outcome(&session);
+            assert_eq!((stopped.stop, stopped.iterations.len()), (Some(StopReason::Cancelled), 1));
+
+            let mut session = reloaded(&session);
+            assert_eq!(go(&agent, &mut session).await.stop, StopReason::Completed);
+            assert_eq!((log.get(), runs.get()), (vec!["e#1".to_owned(), "e#2".into()], 2), "no pass is judged twice");
+            let expected = match options.context {
+                agent_loop::ContextMode::Shared => [&["user: go", "w: 1"], &shared[..], &["w: 2"]].concat(),
+                agent_loop::ContextMode::Fresh => [&["user: go"], &in_fresh[..], &["w: 2"]].concat(),
+            };
+            assert_eq!(said(&session), expected);
+            assert_eq!(outcome(&session).by, None);
+        }
+    }
+}
+
+/// E3: and a crash of the run that was to say it changes nothing.
+#[tokio::test]
+async fn a_kept_input_survives_crashes_until_it_is_said() {
+    let agent = LoopAgent::new("loop", says("w").0, cap(3)).evaluator(evaluate_fn("e", |cx| {
+        if cx.iteration == 1 {
+            cx.run.cancel().cancel();
+        }
+        if cx.iteration == 1 { LoopEvaluation::feedback("f") } else { LoopEvaluation::Satisfied }
+    }));
+    let mut session = asked("go");
+    go(&agent, &mut session).await;
+    let cx = RunContext::default();
+    cut(agent.run(&mut session, &cx), 0).await;
+    cx.cancel().cancel();
+    assert_eq!(agent.complete(&mut session, &cx).await.unwrap().stop, StopReason::Cancelled);
+    assert_eq!(said(&session), ["user: go", "w: 1"]);
+    let cx = RunContext::default();
+    cut(agent.run(&mut session, &cx), 1).await;
+    assert_eq!(said(&session), ["user: go", "w: 1", "loop: f"]);
+    go(&agent, &mut session).await;
+    assert_eq!(said(&session), ["user: go", "w: 1", "loop: f", "w: 2"]);
+}
+
+/// E3: the pass was not judged, so it runs again.
+#[tokio::test]
+async fn a_cancellation_during_an_evaluator_ends_the_run_and_repeats_the_pass() {
+    let (inner, runs) = says("w");
+    let count = Count::default();
+    let first = count.clone();
+    let agent = LoopAgent::new("loop", inner, cap(3)).evaluator(evaluate_async_fn("slow", move |cx| {
+        let slow = first.up() == 1;
+        Box::pin(async move {
+            if slow {
+                cx.run.cancel().cancel();
+                std::future::pending::<()>().await;
+            }
+            Ok(LoopEvaluation::Satisfied)
+        })
+    }));
+    let mut session = asked("go");
+    assert_eq!(go(&agent, &mut session).await.stop, StopReason::Cancelled);
+    assert_eq!(outcome(&session).iterations, []);
+    assert_eq!(go(&agent, &mut session).await.stop, StopReason::Completed);
+    assert_eq!((runs.get(), count.get(), outcome(&session).iterations.len()), (2, 2, 1));
+}
+
+/// E3: later evaluators are not begun.
+#[tokio::test]
+async fn a_cancelled_run_asks_no_further_evaluator() {
+    let log = Log::default();
+    let agent = LoopAgent::new("loop", says("w").0, cap(3))
+        .evaluator(evaluate_fn("a", |cx| {
+            cx.run.cancel().cancel();
+            LoopEvaluation::Satisfied
+        }))
+        .evaluator(noted("b", &log, |_| LoopEvaluation::Satisfied));
+    assert_eq!(go(&agent, &mut asked("go")).await.stop, StopReason::Cancelled);
+    assert_eq!(log.get(), [""; 0]);
+}
+
+/// E3
+#[tokio::test]
+async fn a_loop_that_is_cancelled_before_it_begins_runs_nothing() {
+    let (inner, runs) = says("w");
+    let agent = LoopAgent::new("loop", inner, cap(3)).evaluator(never());
+    let (mut session, cx) = (asked("go"), RunContext::default());
+    cx.cancel().cancel();
+    assert_eq!(agent.complete(&mut session, &cx).await.unwrap().stop, StopReason::Cancelled);
+    assert_eq!((runs.get(), outcome(&session).stop), (0, Some(StopReason::Cancelled)));
+    assert_eq!(go(&agent, &mut session).await.stop, StopReason::IterationLimit);
+    assert_eq!(
+        (runs.get(), said(&session)),
+        (3, vec!["user: go".to_owned(), "w: 1".into(), "w: 2".into(), "w: 3".into()])
+    );
+}
+
+/// E4, D6: an error leaves no stop, and the run that follows takes the iteration up.
+#[tokio::test]
+async fn after_an_error_of_the_agent_its_iteration_is_taken_up() {
+    let (inner, runs) = acts("w", |run| {
+        let end = if run == 2 { Err(boom()) } else { Ok(StopReason::Completed) };
+        (vec![Draft::message(ChatMessage::assistant(run.to_string()))], end)
+    });
+    let agent = LoopAgent::new("loop", inner, cap(3)).evaluator(until(9));
+    let mut session = asked("go");
+    assert_eq!(try_go(&agent, &mut session).await.unwrap_err().to_string(), "boom");
+    assert_eq!((outcome(&session).stop, outcome(&session).iterations.len()), (None, 1));
+    assert_eq!(go(&agent, &mut session).await.stop, StopReason::IterationLimit);
+    assert_eq!((runs.get(), outcome(&session).iterations.len()), (4, 3));
+    assert_eq!(said(&session), ["user: go", "w: 1", "loop: f1", "w: 2", "w: 3", "loop: f2", "w: 4"]);
+}
+
+/// D2
+#[tokio::test]
+async fn a_cap_that_was_lowered_meanwhile_ends_the_loop_unrun() {
+    let script = |runs: &Count| {
+        let runs = runs.clone();
+        agent_fn("w", move |session, out| {
+            runs.up();
+            Box::pin(async move {
+                out.record(session, Draft::message(ChatMessage::assistant("x"))).await;
+                Ok(StopReason::Completed)
+            })
+        })
+    };
+    let runs = Count::default();
+    let cancelling = evaluate_fn("e", |cx| {
+        if cx.iteration == 3 {
+            cx.run.cancel().cancel();
+        }
+        LoopEvaluation::feedback(format!("f{}", cx.iteration))
+    });
+    let mut session = asked("go");
+    let agent = LoopAgent::new("loop", script(&runs), cap(5)).evaluator(cancelling);
+    assert_eq!(go(&agent, &mut session).await.stop, StopReason::Cancelled);
+    for lowered in [cap(3), cap(2)] {
+        let mut session = session.clone();
+        let agent = LoopAgent::new("loop", script(&runs), lowered).evaluator(never());
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::IterationLimit);
+        let outcome = outcome(&session);
+        assert_eq!((outcome.by.as_deref(), outcome.why.as_deref()), (Some("e"), Some("f3")));
+        assert_eq!((runs.get(), outcome.iterations.len()), (3, 3));
+        assert_eq!(said(&session).last().unwrap(), "w: x", "f3 is not said");
+    }
+}
+
+/// D2: taken up is what is suspended, in the same turn; nothing else.
+#[tokio::test]
+async fn out_of_budget_is_taken_up_too() {
+    let client = ScriptedClient::new().says("1").says("2").says("3");
+    let agent = LoopAgent::new("loop", chat("a", &client), cap(3)).evaluator(until(3));
+    let mut session = asked("go");
+    let cx = RunContext::new(Limits { model_calls: Some(1), ..Limits::default() });
+    assert_eq!(agent.complete(&mut session, &cx).await.unwrap().stop, StopReason::BudgetExhausted);
+    assert_eq!(said(&session), ["user: go", "a: 1", "loop: f1"]);
+    assert_eq!(go(&agent, &mut session).await.stop, StopReason::Completed);
+    assert_eq!(said(&session), ["user: go", "a: 1", "loop: f1", "a: 2", "loop: f2", "a: 3"]);
+    assert_eq!(outcome(&session).iterations.len(), 3);
+}
+
+/// D2: guards that compare passes see those from before.
+#[tokio::test]
+async fn digests_feedback_and_usage_of_earlier_passes_survive() {
+    let agent = LoopAgent::new(
+        "loop",
+        acts("w", |run| {
+            (vec![Draft::message(ChatMessage::assistant(if run == 1 { "a" } else { "b" }))], Ok(StopReason::Completed))
+        })
+        .0,
+        cap(5),
+    )
+    .evaluator(agent_loop::Stalled::new(2))
+    .evaluator(scripted("e", &[LoopEvaluation::feedback("f")]));
+    let mut session = asked("go");
+    let cx = RunContext::default();
+    assert!(!cut(agent.run(&mut session, &cx), 5).await, "two passes and their steps");
+    assert_eq!(go(&agent, &mut session).await.stop, StopReason::Halted);
+    let outcome = outcome(&session);
+    assert_eq!((outcome.by.as_deref(), outcome.iterations.len()), (Some("stalled"), 3));
+}

@@ -1,0 +1,308 @@
+//! What compatible services do beside the common stream, and how requests are written.
+
+use agent_core::{
+    ChatMessage, ChatOptions, ChatRequest, ChatResponse, ChatUpdate, Content, Format, Reasoning, ReasoningEffort, Role,
+    StopReason, ToolCall, ToolChoice, ToolResult, ToolSpec,
+};
+use serde_json::{Value, json};
+
+use super::{
+    map::{Flavor, body},
+    reader,
+};
+use crate::{
+    ProviderError,
+    answer::{Answer, Reader},
+};
+
+/// The answer of a stream of these chunks.
+fn read(chunks: &[Value]) -> Result<ChatResponse, ProviderError> {
+    let (framing, decode) = reader();
+    let mut reader = Reader::new(framing, decode, Answer::new("openai-compatible@here", "m"));
+    for chunk in chunks {
+        reader.push(format!("data: {chunk}\n\n").as_bytes())?;
+    }
+    reader.end()?;
+    loop {
+        match reader.pop() {
+            Some(ChatUpdate::Delta(_)) => {}
+            Some(ChatUpdate::Done(response)) => return Ok(response),
+            None => panic!("neither an answer nor an error"),
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the calls read better")]
+fn delta(delta: Value) -> Value {
+    json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] })
+}
+
+fn finish(reason: &str) -> Value {
+    json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the calls read better")]
+fn call(call: Value) -> Value {
+    delta(json!({ "tool_calls": [call] }))
+}
+
+fn contents(chunks: &[Value]) -> Vec<Content> {
+    read(chunks).unwrap().message.contents.to_vec()
+}
+
+fn tool_call(id: &str, name: &str, arguments: Value) -> Content {
+    Content::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments })
+}
+
+#[test]
+fn only_the_first_of_several_choices_is_read() {
+    let choices = json!({ "choices": [
+        { "index": 1, "delta": { "content": "B" }, "finish_reason": "length" },
+        { "index": 0, "delta": { "content": "A" }, "finish_reason": "stop" },
+    ] });
+    let response = read(&[choices]).unwrap();
+    assert_eq!((response.message.text().as_str(), response.stop), ("A", StopReason::Completed));
+}
+
+#[test]
+fn a_new_id_and_name_begin_a_call_though_the_index_repeats() {
+    let chunks = [
+        call(json!({ "index": 0, "id": "a", "function": { "name": "f", "arguments": "{}" } })),
+        call(json!({ "index": 0, "id": "b", "function": { "name": "g", "arguments": "{\"x\"" } })),
+        call(json!({ "index": 0, "function": { "arguments": ":1}" } })),
+        finish("tool_calls"),
+    ];
+    assert_eq!(contents(&chunks), [tool_call("a", "f", json!({})), tool_call("b", "g", json!({ "x": 1 }))]);
+}
+
+#[test]
+fn calls_without_an_index_are_told_apart_by_id_and_name() {
+    let chunks = [
+        call(json!({ "id": "a", "function": { "name": "f", "arguments": "{\"x\":" } })),
+        call(json!({ "function": { "arguments": "1}" } })),
+        call(json!({ "id": "b", "function": { "name": "f", "arguments": "{" } })),
+        call(json!({ "id": "b", "function": { "name": "f", "arguments": "}" } })),
+        call(json!({ "function": { "name": "g", "arguments": "{}" } })),
+        finish("stop"),
+    ];
+    let expected =
+        [tool_call("a", "f", json!({ "x": 1 })), tool_call("b", "f", json!({})), tool_call("call_2", "g", json!({}))];
+    assert_eq!(contents(&chunks), expected);
+}
+
+#[test]
+fn arguments_may_be_missing_or_an_object() {
+    let chunks = [
+        call(json!({ "index": 0, "id": "a", "function": { "name": "f" } })),
+        call(json!({ "index": 1, "id": "b", "function": { "name": "f", "arguments": { "x": 1 } } })),
+        call(json!({ "index": 2, "id": "c", "function": { "name": "f", "arguments": "null" } })),
+        finish("tool_calls"),
+    ];
+    let expected =
+        [tool_call("a", "f", json!({})), tool_call("b", "f", json!({ "x": 1 })), tool_call("c", "f", json!({}))];
+    assert_eq!(contents(&chunks), expected);
+}
+
+#[test]
+fn arguments_that_the_limit_cut_are_kept_raw_and_never_repaired() {
+    let chunks = [
+        call(json!({ "index": 0, "id": "a", "function": { "name": "f", "arguments": "{\"x\":1}" } })),
+        call(json!({ "index": 1, "id": "b", "function": { "name": "g", "arguments": "{\"x\":\"lo" } })),
+        call(json!({ "index": 2, "id": "c", "function": { "name": "h" } })),
+        finish("length"),
+    ];
+    let response = read(&chunks).unwrap();
+    assert_eq!(response.stop, StopReason::Length);
+    let cut = |id: &str, name: &str, raw: &str| Content::InvalidToolCall {
+        id: id.into(),
+        name: name.into(),
+        raw: raw.into(),
+        why: "the arguments were cut off by the output limit".into(),
+    };
+    let expected = [tool_call("a", "f", json!({ "x": 1 })), cut("b", "g", "{\"x\":\"lo"), cut("c", "h", "")];
+    assert_eq!(&*response.message.contents, expected);
+}
+
+#[test]
+fn unreadable_arguments_and_nameless_calls_are_invalid_calls() {
+    let chunks = [
+        call(json!({ "index": 0, "id": "a", "function": { "name": "f", "arguments": "x=1" } })),
+        call(json!({ "index": 1, "id": "b", "function": { "name": "f", "arguments": "[1]" } })),
+        call(json!({ "index": 2, "id": "c", "function": { "arguments": "{}" } })),
+        finish("tool_calls"),
+    ];
+    let whys = contents(&chunks).into_iter().map(|content| match content {
+        Content::InvalidToolCall { why, .. } => why,
+        other => panic!("{other:?}"),
+    });
+    let expected = [
+        "the arguments are no JSON: expected value at line 1 column 1",
+        "the arguments are no JSON object",
+        "the call names no tool",
+    ];
+    assert_eq!(whys.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_refusal_is_text_of_a_filtered_answer() {
+    let response = read(&[delta(json!({ "refusal": "I can" })), delta(json!({ "refusal": "not." })), finish("stop")]);
+    let response = response.unwrap();
+    assert_eq!((response.message.text().as_str(), response.stop), ("I cannot.", StopReason::Filtered));
+    assert_eq!(read(&[finish("content_filter")]).unwrap().stop, StopReason::Filtered);
+}
+
+#[test]
+fn thoughts_under_two_names_are_told_once() {
+    let chunks = [
+        delta(json!({ "reasoning": "hm", "reasoning_content": "hm", "content": null })),
+        delta(
+            json!({ "content": [{ "type": "thinking", "thinking": [{ "type": "text", "text": "!" }] }, { "type": "text", "text": "A" }] }),
+        ),
+        finish("stop"),
+    ];
+    let thoughts = Content::Reasoning { text: "hm!".into(), signature: None };
+    assert_eq!(contents(&chunks), [thoughts, Content::Text("A".into())]);
+}
+
+#[test]
+fn reasoning_details_come_back_to_the_same_model_of_the_same_service_only() {
+    let chunks = [
+        delta(json!({ "reasoning_details": [{ "type": "reasoning.text", "index": 0, "text": "a" }] })),
+        delta(
+            json!({ "reasoning_details": [{ "type": "reasoning.text", "index": 0, "text": "b", "signature": "s" }] }),
+        ),
+        delta(json!({ "reasoning_details": [{ "type": "reasoning.encrypted", "index": 1, "data": "x" }] })),
+        delta(json!({ "content": "A" })),
+        finish("stop"),
+    ];
+    let message = read(&chunks).unwrap().message;
+    let request = ChatRequest { messages: [message].into(), ..ChatRequest::default() };
+    let written =
+        |model: &str, service: &str| body(&request, model, Flavor::Compatible, service).unwrap()["messages"][0].clone();
+    let details = json!([
+        { "type": "reasoning.text", "index": 0, "text": "ab", "signature": "s" },
+        { "type": "reasoning.encrypted", "index": 1, "data": "x" },
+    ]);
+    assert_eq!(
+        written("m", "openai-compatible@here"),
+        json!({ "role": "assistant", "content": "A", "reasoning_details": details })
+    );
+    for (model, service) in [("other", "openai-compatible@here"), ("m", "openai-compatible@elsewhere")] {
+        assert_eq!(written(model, service), json!({ "role": "assistant", "content": "A" }));
+    }
+}
+
+#[test]
+fn done_without_a_finish_reason_is_no_end() {
+    let (framing, decode) = reader();
+    let mut reader = Reader::new(framing, decode, Answer::new("openai", "m"));
+    let taken = reader.push(format!("data: {}\n\ndata: [DONE]\n\n", delta(json!({ "content": "A" }))).as_bytes());
+    assert_eq!(taken.unwrap_err().kind, crate::ProviderErrorKind::Truncated);
+}
+
+#[test]
+fn counts_that_come_more_than_once_are_not_added() {
+    let usage = |count: u64| json!({ "choices": [], "usage": { "prompt_tokens": 7, "completion_tokens": count } });
+    let response = read(&[usage(1), delta(json!({ "content": "A" })), finish("stop"), usage(4), usage(4)]).unwrap();
+    assert_eq!((response.usage.input_tokens, response.usage.output_tokens), (7, 4));
+}
+
+fn full_request() -> ChatRequest {
+    let messages = [
+        ChatMessage::system("Be brief."),
+        ChatMessage::new(
+            Role::User,
+            [
+                Content::Text("What is this?".into()),
+                Content::Data { mime_type: "image/png".into(), data: vec![1, 2, 3] },
+                Content::Uri { mime_type: None, uri: "https://example.com/a.png".into() },
+                Content::Data { mime_type: "audio/wav".into(), data: vec![1] },
+                Content::Data { mime_type: "application/pdf".into(), data: vec![1] },
+            ],
+        ),
+        ChatMessage::new(
+            Role::Assistant,
+            [
+                Content::Reasoning { text: "hm".into(), signature: None },
+                Content::Text("I look. ".into()),
+                tool_call("a", "look", json!({ "x": 1 })),
+                tool_call("b", "look", json!({})),
+            ],
+        ),
+        result("a", "a cat", false),
+        result("b", "no eyes", true),
+        ChatMessage::new(Role::Assistant, [Content::Reasoning { text: "hm".into(), signature: None }]),
+    ];
+    ChatRequest {
+        instructions: Some("Answer.".into()),
+        messages: messages.into(),
+        tools: [ToolSpec {
+            name: "look".into(),
+            description: "Looks.".into(),
+            parameters: json!({ "type": "object", "properties": {} }),
+            needs_approval: true,
+        }]
+        .into(),
+        options: ChatOptions {
+            temperature: Some(0.5),
+            top_p: Some(0.25),
+            max_output_tokens: Some(100),
+            seed: Some(7),
+            stop: vec!["END".into()],
+            reasoning: Reasoning::Effort(ReasoningEffort::Low),
+            tool_choice: ToolChoice::Tool("look".into()),
+            format: Format::JsonSchema {
+                name: "An Answer".into(),
+                schema: json!({ "type": "object", "properties": { "a": { "type": "string" } } }),
+            },
+            cache_prompt: true,
+            extra: [("top_k".to_owned(), json!(5))].into_iter().collect(),
+            model: None,
+        },
+    }
+}
+
+fn result(call_id: &str, text: &str, is_error: bool) -> ChatMessage {
+    let contents = vec![Content::Text(text.into())];
+    ChatMessage::new(Role::Tool, [Content::ToolResult(ToolResult { call_id: call_id.into(), contents, is_error })])
+}
+
+#[test]
+fn a_request_says_all_that_it_is_asked_to() {
+    insta::assert_json_snapshot!("request-openai", body(&full_request(), "m", Flavor::OpenAi, "openai").unwrap());
+    insta::assert_json_snapshot!("request-compatible", body(&full_request(), "m", Flavor::Compatible, "here").unwrap());
+}
+
+#[test]
+fn what_cannot_be_sent_is_an_error_that_names_it() {
+    let with = |content: Content| ChatRequest {
+        messages: [ChatMessage::new(Role::User, [content])].into(),
+        ..ChatRequest::default()
+    };
+    let mut budget = ChatRequest::default();
+    budget.options.reasoning = Reasoning::Budget(1000);
+    let image = Content::Data { mime_type: "image/png".into(), data: vec![1] };
+    let image_result = Content::ToolResult(ToolResult { call_id: "a".into(), contents: vec![image], is_error: false });
+    let requests = [
+        budget,
+        with(Content::Data { mime_type: "video/mp4".into(), data: vec![] }),
+        with(Content::Uri { mime_type: Some("video/mp4".into()), uri: "https://example.com/v".into() }),
+        ChatRequest { messages: [ChatMessage::new(Role::Tool, [image_result])].into(), ..ChatRequest::default() },
+    ];
+    let errors = requests.map(|request| {
+        let error = body(&request, "m", Flavor::OpenAi, "openai").unwrap_err();
+        assert_eq!(error.kind(), agent_core::ErrorKind::Unsupported);
+        error.to_string()
+    });
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[test]
+fn a_choice_of_no_tool_is_said_only_where_there_are_tools() {
+    let mut request = full_request();
+    request.options.tool_choice = ToolChoice::None;
+    let written = |request: &ChatRequest| body(request, "m", Flavor::OpenAi, "openai").unwrap();
+    assert_eq!(written(&request)["tool_choice"], "none");
+    request.tools = [].into();
+    assert_eq!(written(&request).get("tool_choice"), None);
+}

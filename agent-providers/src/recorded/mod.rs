@@ -1,0 +1,12 @@
+//! Cassettes: a model's answers, recorded once and replayed for ever.
+
+mod cassette;
+mod client;
+mod entry;
+mod normal;
+mod redact;
+#[cfg(test)]
+mod tests;
+
+pub use cassette::{CassetteMode, Recorded};
+pub use client::RecordedClient;
