@@ -4,6 +4,7 @@ mod check;
 mod checks;
 mod outcome;
 mod report;
+mod run;
 mod set;
 pub mod stats;
 mod subject;
@@ -13,9 +14,11 @@ pub use check::{Check, CheckContext, Scorer};
 pub use checks::{CheckSpec, OneOrMany};
 pub use outcome::{Outcome, Verdict, overall};
 pub use report::{
-    CaseReport, Comparison, Confusion, Failure, GateResult, GateVerdict, JudgeReport, LoopReport, PassAt,
-    REPORT_SCHEMA, Report, SetReport, Tally,
+    BASELINE_SCHEMA, Baseline, CaseBaseline, CaseReport, Comparison, Confusion, ExitRules, Failure, Gate, GateResult,
+    GateVerdict, JudgeReport, LoopReport, PassAt, REPORT_SCHEMA, Report, ReportBuilder, ReportOptions, RunVerdict,
+    SetReport, Tally,
 };
+pub use run::{CaseFilter, CassetteMode, Progress, Resume, RunLog, RunOptions, run_sets};
 pub use set::{
     ArgumentMode, Budget, CallMode, CaseDefaults, EvalCase, EvalSet, ExpectedCall, ExpectedCalls, FieldMatcher, Input,
     Quarantine, SCHEMA, Turn,

@@ -31,6 +31,9 @@ pub struct Outcome {
     /// Expected against actual, line by line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// The single votes of a judge that was asked several times (true: pass); empty for every other check.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<bool>,
 }
 
 impl Outcome {
@@ -71,13 +74,19 @@ impl Outcome {
         self
     }
 
+    /// With the single votes of a judge.
+    pub fn with_votes(mut self, votes: impl IntoIterator<Item = bool>) -> Self {
+        self.votes = votes.into_iter().collect();
+        self
+    }
+
     /// Whether it passed.
     pub fn passed(&self) -> bool {
         self.verdict == Verdict::Pass
     }
 
     fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
-        Self { verdict, value: None, reason: reason.into(), diff: None }
+        Self { verdict, value: None, reason: reason.into(), diff: None, votes: Vec::new() }
     }
 }
 

@@ -1,13 +1,13 @@
 //! What is evaluated.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicU32};
 
 use agent_core::{Agent, Result};
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::{Check, EvalCase, TrialKey};
+use crate::{CassetteMode, Check, EvalCase, TrialKey};
 
 /// Makes the agent of each trial, so that each has its own clients, cassettes and files.
 #[async_trait]
@@ -47,6 +47,10 @@ pub struct TrialSpec<'a> {
     pub case: &'a EvalCase,
     /// Derived from the run's seed and the key: the same for the same trial in every run.
     pub seed: u64,
+    /// Where the answers of its models come from.
+    pub cassettes: CassetteMode,
+    /// To be raised by one for each answer that came from a cassette.
+    pub cassette_hits: &'a Arc<AtomicU32>,
 }
 
 /// A subject from a function.

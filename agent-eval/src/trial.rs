@@ -127,6 +127,9 @@ pub struct Manifest {
     /// Whether the work tree had changes.
     #[serde(default)]
     pub dirty: bool,
+    /// Whether only some of the sets' cases were selected.
+    #[serde(default)]
+    pub partial: bool,
     /// When it began, RFC 3339 in UTC.
     pub began: String,
     /// The version of this crate.

@@ -23,6 +23,9 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Trials that were planned and are not in the log: the run is incomplete, and can be resumed.
     pub missing: u64,
+    /// Trials that failed because of the infrastructure: services, the network, time-outs.
+    #[serde(default)]
+    pub infrastructure_errors: u64,
 }
 
 /// What a set comes to.
@@ -100,7 +103,9 @@ pub struct Tally {
     pub errors: u64,
     /// passed / all trials; none without trials.
     pub rate: Option<f64>,
-    /// 95 %: over cases by bootstrap for a set or tag, Wilson's for a case.
+    /// 95 %. Wilson's for the trials of a case, and for a set or tag with one trial a case; else by bootstrap over
+    /// cases, or over groups where cases share a source. Where all of these have one rate, which resampling cannot
+    /// tell from certainty, Wilson's with each of them counted once.
     pub interval: Option<Interval>,
     /// Tokens.
     pub usage: Usage,
@@ -136,10 +141,17 @@ pub struct LoopReport {
     pub pass_by: Vec<f64>,
     /// 95 %, by bootstrap over cases.
     pub pass_by_interval: Vec<Option<Interval>>,
-    /// The same with errors counted as failures: the lower bound.
+    /// The share of all trials that passed by then: the lower bound, in which errors, and loops that ended before
+    /// the cap with a bad draft, count as failures.
     pub pass_by_errors_fail: Vec<f64>,
     /// Asking afresh as often instead: pass@k of the first drafts; none for more than there are repeats.
     pub resampling: Vec<Option<f64>>,
+    /// What the loop gains over asking afresh: the mean over cases of the share passed by then minus pass@k.
+    #[serde(default)]
+    pub advantage: Vec<Option<f64>>,
+    /// 95 % of it, by bootstrap over cases.
+    #[serde(default)]
+    pub advantage_interval: Vec<Option<Interval>>,
     /// The mean number of iterations of a loop with this cap.
     pub expected_iterations: Vec<f64>,
     /// Mean tokens of a trial in the iteration.
@@ -152,7 +164,7 @@ pub struct LoopReport {
     pub exits: Vec<u64>,
     /// How they ended; the key is the stop reason, or `error`.
     pub stops: BTreeMap<String, u64>,
-    /// Trials that ended at the cap with an objection.
+    /// Trials that ended at the cap with an objection, counted as `passed`, and all others, as `failed`.
     pub cap_hits: Tally,
     /// The smallest cap after which no iteration gains `min_gain`.
     pub recommended_cap: Option<u32>,

@@ -34,6 +34,39 @@ pub fn bootstrap(values: &[f64], confidence: f64, resamples: usize, seed: u64) -
     summarize(means.collect(), confidence)
 }
 
+/// The percentile bootstrap of any statistics of a sample: each resample is a list of indices below `count`, drawn
+/// with replacement, and `statistics` gives its values, always the same number of them. What is drawn is what is
+/// independent: cases, or groups of them.
+///
+/// Seeded as [`bootstrap`]. A value that is not finite in some resamples is left out of them; an interval is `None` if
+/// it is never finite. Empty without anything to draw, or if the confidence is not between 0 and 1.
+pub fn bootstrap_of(
+    count: usize,
+    confidence: f64,
+    resamples: usize,
+    seed: u64,
+    mut statistics: impl FnMut(&[usize]) -> Vec<f64>,
+) -> Vec<Option<Interval>> {
+    if count == 0 || !(confidence > 0.0 && confidence < 1.0) {
+        return Vec::new();
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut drawn = vec![0; count];
+    let mut columns: Vec<Vec<(f64, f64)>> = Vec::new();
+    for _ in 0..resamples {
+        drawn.fill_with(|| below(&mut rng, count as u64));
+        let values = statistics(&drawn);
+        columns.resize_with(values.len().max(columns.len()), Vec::new);
+        for (column, value) in columns.iter_mut().zip(values).filter(|(_, value)| value.is_finite()) {
+            column.push((value, 1.0));
+        }
+    }
+    let interval = |column: Vec<(f64, f64)>| {
+        if column.is_empty() { None } else { summarize(column, confidence).map(|all| all.interval) }
+    };
+    columns.into_iter().map(interval).collect()
+}
+
 /// As [`bootstrap`], over all n^n resamples: exact. For at most 8 values, else `None`.
 pub fn bootstrap_exact(values: &[f64], confidence: f64) -> Option<Bootstrap> {
     const MOST: usize = 8; // 6,435 different resamples

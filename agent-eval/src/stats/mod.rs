@@ -16,7 +16,7 @@ mod special;
 mod trajectory;
 
 pub use agreement::{cohen_kappa, krippendorff_nominal, majority, rogan_gladen};
-pub use bootstrap::{Bootstrap, bootstrap, bootstrap_exact};
+pub use bootstrap::{Bootstrap, bootstrap, bootstrap_exact, bootstrap_of};
 pub use compare::{McNemar, PairedT, holm, mcnemar, minimum_detectable_drop, paired_t, sign_flip};
 pub use curve::{FirstPass, LoopCurve, choose_cap, loop_curve, supported_gain};
 pub use passes::{Interval, clustered_standard_error, pass_at_k, pass_hat_k, resampling_baseline, wilson};
