@@ -166,18 +166,20 @@ impl SetBuilder<'_> {
         let comparison = baseline.map(|baseline| compare(baseline, &cases, self.manifest, resampling.seed));
         match &comparison {
             Some(comparison) => {
-                comparison.fingerprint_changes.iter().for_each(|change| warn(format!("changed: {change}")))
+                for change in &comparison.fingerprint_changes {
+                    warn(format!("changed: {change}"));
+                }
             }
             None => warn(detectable(cases.len() as u64)),
         }
-        let gated = Gated {
+        let input = Gated {
             cases: &in_gates,
             loops: loops.as_ref(),
             comparison: comparison.as_ref(),
             is_partial: self.manifest.partial,
             resampling,
         };
-        let gates = judge_gates(&self.options.gates, &gated);
+        let gates = judge_gates(&self.options.gates, &input);
         let judged = self.set.cases.iter().flat_map(|case| {
             let label = human_label(case);
             let rows = self.rows.get(&case.id).into_iter().flat_map(BTreeMap::values);

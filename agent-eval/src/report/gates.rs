@@ -130,9 +130,9 @@ pub(super) struct Gated<'a> {
     pub(super) resampling: Resampling,
 }
 
-pub(super) fn judge_gates(gates: &[Gate], gated: &Gated<'_>) -> Vec<GateResult> {
+pub(super) fn judge_gates(gates: &[Gate], input: &Gated<'_>) -> Vec<GateResult> {
     let judge = |gate: &Gate| {
-        let (verdict, detail) = gated.judge(gate);
+        let (verdict, detail) = input.judge(gate);
         GateResult { gate: gate.to_string(), verdict, detail }
     };
     gates.iter().map(judge).collect()
@@ -224,11 +224,13 @@ impl Gated<'_> {
                 GateVerdict::Inconclusive,
                 format!("only some cases were selected; {} of the baseline were not run", comparison.missing.len()),
             ),
-            Some(comparison) => {
-                let missing: Vec<&str> = comparison.missing.iter().map(String::as_str).collect();
-                let all = comparison.paired as usize + missing.len();
-                all_hold(all, &missing, "of the baseline were not run")
+            Some(comparison) if comparison.missing.is_empty() => {
+                (GateVerdict::Passed, "every case of the baseline was run".to_owned())
             }
+            Some(Comparison { missing, .. }) => (
+                GateVerdict::Failed,
+                format!("{} cases of the baseline were not run: {}", missing.len(), missing.join(", ")),
+            ),
         }
     }
 }
@@ -267,4 +269,88 @@ fn against(value: Option<f64>, interval: Option<Interval>, holds: Option<bool>, 
         (Some(value), Some(Interval { low, high })) => format!("{}, 95 % {} to {}", text(value), text(low), text(high)),
     };
     (verdict, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::{
+        ChaCha8Rng,
+        rand_core::{Rng, SeedableRng},
+    };
+
+    use super::*;
+    use crate::{
+        Manifest, Tally,
+        report::{Baseline, baseline::BASELINE_SCHEMA, baseline::CaseBaseline, compare::compare},
+    };
+
+    const CASES: u32 = 60;
+
+    /// Case n passes with probability 0.4, 0.6 or 0.8, less the drop.
+    fn simulate(rng: &mut ChaCha8Rng, repeats: u64, drop: f64) -> Vec<CaseReport> {
+        let case = |n: u32| {
+            let chance = 0.4 + 0.2 * f64::from(n % 3) - drop;
+            let passes = || f64::from(rng.next_u32()) < chance * f64::from(u32::MAX);
+            let passed = std::iter::repeat_with(passes).take(repeats as usize).filter(|passed| *passed).count() as u64;
+            let tally = Tally { passed, failed: repeats - passed, ..Tally::default() };
+            let (tags, verdicts, failures) = Default::default();
+            CaseReport { id: format!("{n}"), tags, group: None, tally, verdicts, quarantine: None, failures }
+        };
+        (0..CASES).map(case).collect()
+    }
+
+    /// The share of 1,000 pairs of runs for which the gate fails.
+    #[expect(clippy::cast_precision_loss, reason = "small counts")]
+    fn alarms(repeats: u64, drop: f64) -> f64 {
+        let mut rng = ChaCha8Rng::seed_from_u64(repeats);
+        let manifest = Manifest {
+            schema: String::new(),
+            run: "new".to_owned(),
+            sets: [].into(),
+            seed: 0,
+            fingerprint: serde_json::Value::Null,
+            revision: None,
+            dirty: false,
+            partial: false,
+            began: String::new(),
+            version: String::new(),
+        };
+        let mut alarm = || {
+            let old = simulate(&mut rng, repeats, 0.0);
+            let rates = old
+                .iter()
+                .map(|case| (case.id.clone(), CaseBaseline { trials: case.tally.trials(), passed: case.tally.passed }));
+            let baseline = Baseline {
+                schema: BASELINE_SCHEMA.to_owned(),
+                set: "set".to_owned(),
+                run: "old".to_owned(),
+                revision: None,
+                fingerprint: serde_json::Value::Null,
+                cases: rates.collect(),
+            };
+            let new = simulate(&mut rng, repeats, drop);
+            let comparison = compare(&baseline, &new, &manifest, 0);
+            let resampling = Resampling { resamples: 1, seed: 0 };
+            let gated = Gated { cases: &[], loops: None, comparison: Some(&comparison), is_partial: false, resampling };
+            gated.judge(&Gate::Regression(0.0)).0 == GateVerdict::Failed
+        };
+        (0..1_000).filter(|_| alarm()).count() as f64 / 1_000.0
+    }
+
+    #[test]
+    fn a_regression_gate_rarely_fails_without_a_regression() {
+        let most = 0.05 + 2.0 * f64::sqrt(0.05 * 0.95 / 1_000.0);
+        for repeats in [1, 3] {
+            let share = alarms(repeats, 0.0);
+            assert!((0.005..=most).contains(&share), "{share} with {repeats} repeats");
+        }
+    }
+
+    #[test]
+    fn a_regression_gate_finds_a_large_regression() {
+        for (repeats, least) in [(1, 0.6), (3, 0.95)] {
+            let share = alarms(repeats, 0.2);
+            assert!(share >= least, "{share} with {repeats} repeats");
+        }
+    }
 }

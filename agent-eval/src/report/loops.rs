@@ -82,8 +82,6 @@ pub(super) fn loop_report(
         bootstrap_of(clusters.len(), CONFIDENCE, resampling.resamples, resampling.seed, statistic)
     };
     let parts: Vec<Vec<(u64, u64)>> = clusters.iter().map(|members| risk_and_passes(members, &cases, cap)).collect();
-    let pass_by_interval =
-        if clusters.len() < 2 { vec![None; longest] } else { resampled(&|drawn| resampled_curve(drawn, &parts, cap)) };
     let advantage_interval = gains.iter().map(|gains| {
         let gains = gains.as_ref().filter(|_| clusters.len() >= 2)?;
         *resampled(&|drawn| vec![mean(drawn.iter().flat_map(|at| &clusters[*at]).map(|case| gains[*case]))]).first()?
@@ -96,7 +94,7 @@ pub(super) fn loop_report(
         resampling: (1..=cap).map(|k| resampling_baseline(&first_drafts, u64::from(k))).collect(),
         advantage: gains.iter().map(|gains| gains.as_ref().map(|gains| mean(gains.iter().copied()))).collect(),
         advantage_interval: advantage_interval.collect::<Vec<Option<Interval>>>(),
-        pass_by_interval,
+        pass_by_interval: pass_by_intervals(&parts, cap, resampling),
         tokens: by_iteration(&|k| ratio(at(&tokens_at, k), steps_at(k).count() as f64).unwrap_or(0.0)),
         cost_per_solved: (1..=cap).map(|k| ratio(at(&spent, k), solved(k))).collect(),
         marginal_cost: (1..=cap).map(|k| ratio(at(&tokens_at, k), solved(k) - solved(k - 1))).collect(),
@@ -164,6 +162,15 @@ fn risk_and_passes(members: &[usize], cases: &[LoopCase<'_>], cap: u32) -> Vec<(
     let firsts: Vec<FirstPass> = members.iter().flat_map(|at| cases[*at].firsts.iter().copied()).collect();
     let curve = loop_curve(&firsts, cap);
     curve.map(|curve| curve.at_risk.into_iter().zip(curve.passed).collect()).unwrap_or_default()
+}
+
+/// 95 % of the curve, by bootstrap over clusters; none for fewer than 2 of them.
+fn pass_by_intervals(parts: &[Vec<(u64, u64)>], cap: u32, resampling: Resampling) -> Vec<Option<Interval>> {
+    if parts.len() < 2 {
+        return vec![None; cap as usize];
+    }
+    let curve = |drawn: &[usize]| resampled_curve(drawn, parts, cap);
+    bootstrap_of(parts.len(), CONFIDENCE, resampling.resamples, resampling.seed, curve)
 }
 
 /// The curve of a resample of clusters.
@@ -238,4 +245,44 @@ fn drafts(row: &Row) -> Vec<Draft> {
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
     sum / count
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::{
+        ChaCha8Rng,
+        rand_core::{Rng, SeedableRng},
+    };
+
+    use super::*;
+
+    /// Cases of two kinds, whose writers pass an iteration with probability 0.8 or 0.3; three trials each.
+    fn simulate(rng: &mut ChaCha8Rng, cases: usize, cap: u32) -> Vec<Vec<(u64, u64)>> {
+        let mut chance = |p: f64| f64::from(rng.next_u32()) < p * f64::from(u32::MAX);
+        let mut case = || {
+            let hazard = if chance(0.5) { 0.8 } else { 0.3 };
+            let mut trial = || (1..=cap).find(|_| chance(hazard)).map_or(FirstPass::NeverWithin(cap), FirstPass::At);
+            let curve = loop_curve(&[trial(), trial(), trial()], cap).expect("trials");
+            curve.at_risk.into_iter().zip(curve.passed).collect()
+        };
+        (0..cases).map(|_| case()).collect()
+    }
+
+    #[test]
+    fn the_interval_of_the_curve_has_the_truth_in_it_as_often_as_it_says() {
+        const RUNS: u64 = 1_000;
+        let truth: Vec<f64> = (1..=3).map(|k| 1.0 - f64::midpoint(0.2_f64.powi(k), 0.7_f64.powi(k))).collect();
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut covered = [0_u64; 3];
+        for seed in 0..RUNS {
+            let parts = simulate(&mut rng, 80, 3);
+            let intervals = pass_by_intervals(&parts, 3, Resampling { resamples: 400, seed });
+            for ((covered, interval), truth) in covered.iter_mut().zip(intervals).zip(&truth) {
+                let Interval { low, high } = interval.expect("more than one case");
+                *covered += u64::from(low <= *truth && *truth <= high);
+            }
+        }
+        let shares = covered.map(|covered| covered as f64 / RUNS as f64);
+        assert!(shares.iter().all(|share| (0.93..=0.97).contains(share)), "{shares:?}");
+    }
 }

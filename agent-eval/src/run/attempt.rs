@@ -65,7 +65,9 @@ impl Attempt {
         let turns = turns_of(&self.case);
         let mut reached = 0;
         for (turn, messages) in turns.iter().enumerate() {
-            messages.iter().for_each(|message| session.push(message.clone()));
+            for message in messages {
+                session.push(message.clone());
+            }
             watch.begin_turn(turn, session.clone());
             let run = self.drive(&mut session, &cx, &mut watch);
             let ended = match self.timeout {

@@ -95,7 +95,7 @@ impl Check for Expected {
 
 impl fmt::Debug for Judges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.checks.iter().map(|check| check.name());
-        f.debug_list().entries(names.chain(self.scorers.iter().map(|scorer| scorer.name()))).finish()
+        let names = self.checks.iter().map(Check::name);
+        f.debug_list().entries(names.chain(self.scorers.iter().map(Scorer::name))).finish()
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use agent_core::{Error, ErrorKind, Result};
 use futures::{FutureExt, StreamExt, stream};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     CassetteMode, Resume, RunLog, RunOptions,
@@ -153,19 +153,25 @@ fn open(manifest: Manifest, sets: &[EvalSet], options: &RunOptions) -> Result<Op
         return Ok(Opened { manifest, log, kept: None });
     }
     let kept = RunLog::open(dir)?;
-    let as_value = |manifest: &Manifest, sets: &[EvalSet]| {
-        serde_json::json!({
-            "fingerprint": manifest.fingerprint, "seed": manifest.seed, "version": manifest.version,
-            "revision": manifest.revision, "sets": sets,
-        })
-    };
-    let changes = differences(&as_value(kept.manifest(), kept.sets()), &as_value(&manifest, sets));
+    let changes = differences(&identity(kept.manifest(), kept.sets()), &identity(&manifest, sets));
     if !changes.is_empty() {
         let context = format!("resume run `{}`: it is not the same run: {}", dir.display(), changes.join("; "));
         return Err(Error::new(ErrorKind::Conflict, context));
     }
     let log = Some(LogWriter::resume(dir)?);
     Ok(Opened { manifest: kept.manifest().clone(), log, kept: Some(kept) })
+}
+
+/// What must be the same when a run goes on; by name, so that a difference has one.
+fn identity(manifest: &Manifest, sets: &[EvalSet]) -> Value {
+    let cases = |set: &EvalSet| set.cases.iter().map(|case| (case.id.clone(), json!(case))).collect::<Map<_, _>>();
+    let set = |set: &EvalSet| {
+        let rest = EvalSet { cases: Vec::new(), ..set.clone() };
+        (set.name.clone(), json!({ "set": rest, "cases": cases(set) }))
+    };
+    let Manifest { fingerprint, seed, version, revision, .. } = manifest;
+    let sets: Map<String, Value> = sets.iter().map(set).collect();
+    json!({ "fingerprint": fingerprint, "seed": seed, "version": version, "revision": revision, "sets": sets })
 }
 
 /// What the trials of a run share.

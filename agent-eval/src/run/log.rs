@@ -180,8 +180,17 @@ fn compare(at: &str, old: &serde_json::Value, new: &serde_json::Value, found: &m
                 compare(&format!("{at}/{key}"), old, new, found);
             }
         }
-        (old, new) if old != new => drop(found.insert(at.to_owned(), format!("{old} -> {new}"))),
+        (old, new) if old != new => drop(found.insert(at.to_owned(), format!("{} -> {}", short(old), short(new)))),
         _ => (),
+    }
+}
+
+fn short(value: &serde_json::Value) -> String {
+    const MOST: usize = 60;
+    let text = value.to_string();
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 
