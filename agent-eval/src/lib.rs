@@ -2,15 +2,24 @@
 
 mod check;
 mod checks;
+mod filter;
+mod json;
+mod load;
 mod outcome;
 mod report;
 mod set;
 pub mod stats;
 mod subject;
+mod text;
+mod trajectory;
 mod trial;
 
 pub use check::{Check, CheckContext, Scorer};
-pub use checks::{CheckSpec, OneOrMany};
+pub use checks::{
+    BuildContext, BuiltCheck, CaseChecks, CheckEvaluator, CheckFn, CheckSpec, OneOrMany, case_checks, check_fn,
+};
+pub use filter::{Filter, FilterError, Partition, Selection};
+pub use load::{SetFormat, case_schema, set_schema};
 pub use outcome::{Outcome, Verdict, overall};
 pub use report::{
     CaseReport, Comparison, Confusion, Failure, GateResult, GateVerdict, JudgeReport, LoopReport, PassAt,
@@ -21,4 +30,5 @@ pub use set::{
     Quarantine, SCHEMA, Turn,
 };
 pub use subject::{Subject, TrialSpec, subject_fn};
+pub use trajectory::CallMatcher;
 pub use trial::{CheckOutcome, IterationTrace, Manifest, Trial, TrialError, TrialKey};
