@@ -1,5 +1,14 @@
 //! Built-in checks, as a set's file names them.
 
+mod adapters;
+mod build;
+mod command;
+mod compose;
+mod json;
+mod judge;
+mod text;
+mod trace;
+
 use std::{collections::BTreeSet, path::PathBuf};
 
 use agent_core::StopReason;
@@ -7,6 +16,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use self::{
+    adapters::{CheckEvaluator, CheckFn, check_fn},
+    build::{BuildContext, BuiltCheck, CaseChecks, case_checks},
+};
 use crate::{Budget, ExpectedCalls};
 
 /// A check as a set's file writes it, such as `contains: {all: [apple]}`. Texts are those of the answer.

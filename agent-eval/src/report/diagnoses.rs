@@ -7,7 +7,8 @@ const ALWAYS: f64 = 0.95;
 /// From this share of iterations on, drafts are repeated.
 const REPEATED: f64 = 0.5;
 
-pub(super) fn diagnose(report: &LoopReport) -> Vec<String> {
+/// `unheeded` trials ended with a draft that the iterations' checks pass, and failed.
+pub(super) fn diagnose(report: &LoopReport, unheeded: u64) -> Vec<String> {
     let mut found = Vec::new();
     let trials = report.trials as f64;
     let share_of = |count: u64| count as f64 / trials;
@@ -16,6 +17,13 @@ pub(super) fn diagnose(report: &LoopReport) -> Vec<String> {
         found.push(
             "no draft was judged: the set has no check that judges an iteration, so the curve is empty".to_owned(),
         );
+    }
+    if unheeded > 0 {
+        found.push(format!(
+            "the curve is not the pass rate: {unheeded} of {} trials failed with a last draft that passes the checks of \
+             iterations; what judges the end alone (scorers, stop reasons) failed them",
+            report.trials
+        ));
     }
     let at_cap = share_of(report.cap_hits.passed);
     if at_cap >= ALWAYS {

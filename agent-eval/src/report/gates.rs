@@ -290,8 +290,10 @@ mod tests {
     fn simulate(rng: &mut ChaCha8Rng, repeats: u64, drop: f64) -> Vec<CaseReport> {
         let case = |n: u32| {
             let chance = 0.4 + 0.2 * f64::from(n % 3) - drop;
-            let passes = || f64::from(rng.next_u32()) < chance * f64::from(u32::MAX);
-            let passed = std::iter::repeat_with(passes).take(repeats as usize).filter(|passed| *passed).count() as u64;
+            let draw = || f64::from(rng.next_u32()) < chance * f64::from(u32::MAX);
+            let passed =
+                std::iter::repeat_with(draw).take(usize::try_from(repeats).unwrap()).filter(|passes| *passes).count()
+                    as u64;
             let tally = Tally { passed, failed: repeats - passed, ..Tally::default() };
             let (tags, verdicts, failures) = Default::default();
             CaseReport { id: format!("{n}"), tags, group: None, tally, verdicts, quarantine: None, failures }

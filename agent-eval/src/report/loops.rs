@@ -115,7 +115,9 @@ pub(super) fn loop_report(
         pass_by: curve.pass_by,
         expected_iterations: curve.expected_iterations,
     };
-    report.diagnoses = diagnose(&report);
+    let is_unheeded =
+        |row: &&&Row| row.verdict == Verdict::Fail && row.steps.last().is_some_and(|s| s.gold == Verdict::Pass);
+    report.diagnoses = diagnose(&report, rows.iter().filter(is_unheeded).count() as u64);
     Some(report)
 }
 

@@ -1,11 +1,6 @@
 //! One attempt at a trial: the agent runs, its iterations are judged as they end, and what it came to is judged.
 
-use std::{
-    any::Any,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    time::Duration,
-};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use agent_core::{
     Agent, ChatMessage, Content, Error, ErrorKind, Event, Role, RunContext, Session, StopReason, Update, Usage,
@@ -14,12 +9,10 @@ use agent_loop::{IterationRecord, LoopOutcome};
 use futures::{FutureExt, StreamExt};
 use tokio::time::Instant;
 
-use super::{
-    case_checks::{CaseChecks, Judges},
-    turns::{limits_of, session_of, turns_of},
-};
+use super::turns::{limits_of, session_of, turns_of};
 use crate::{
-    Budget, Check, CheckContext, CheckOutcome, EvalCase, IterationTrace, Outcome, TrialError, Verdict, overall,
+    Budget, BuiltCheck, CaseChecks, CheckContext, CheckOutcome, EvalCase, IterationTrace, Outcome, TrialError, Verdict,
+    overall,
 };
 
 /// What an attempt needs; it owns it, so that it can run on any thread.
@@ -30,6 +23,7 @@ pub(super) struct Attempt {
     pub(super) budget: Option<Budget>,
     pub(super) loop_name: Option<Arc<str>>,
     pub(super) timeout: Option<Duration>,
+    pub(super) gold_scorers: bool,
     pub(super) is_replay: bool,
 }
 
@@ -59,7 +53,7 @@ impl Attempted {
 impl Attempt {
     pub(super) async fn run(self) -> Attempted {
         let started = Instant::now();
-        let cx = RunContext::new(limits_of(self.budget, self.is_replay));
+        let cx = RunContext::new(limits_of(self.budget));
         let mut watch = Watch::new(&self, started);
         let mut session = session_of(&self.case);
         let turns = turns_of(&self.case);
@@ -110,7 +104,7 @@ impl Attempt {
             let next = AssertUnwindSafe(updates.next()).catch_unwind().await;
             match next.map_err(|panic| panicked(&*panic))? {
                 Some(Ok(Update::Delta(_))) => (),
-                Some(Ok(Update::Event(event))) => watch.see(event),
+                Some(Ok(Update::Event(event))) => watch.see(event).await,
                 Some(Ok(Update::Done(stop))) => return Ok(stop),
                 Some(Err(error)) => return Err(trial_error(&error)),
                 None => {
@@ -150,11 +144,11 @@ impl<'a> Watch<'a> {
         self.seen.iterations.clear();
     }
 
-    fn see(&mut self, event: Event) {
+    async fn see(&mut self, event: Event) {
         self.seen.usage += event.usage.unwrap_or_default();
         let ended = IterationRecord::of(&event).filter(|(name, _)| self.watches(name, &event));
         if let Some((name, record)) = &ended {
-            self.judge_iteration(name, record);
+            self.judge_iteration(name, record).await;
         }
         self.session.apply(&event);
         self.seen.events.push(event);
@@ -172,7 +166,7 @@ impl<'a> Watch<'a> {
 
     /// Judges the draft as if the loop had stopped with it: on the session before the event that ends the iteration,
     /// which may forget its messages. What the loop goes on with does not change.
-    fn judge_iteration(&mut self, name: &str, record: &IterationRecord) {
+    async fn judge_iteration(&mut self, name: &str, record: &IterationRecord) {
         let before = LoopOutcome::of(&self.session, name).map_or(0, |outcome| outcome.iterations.len());
         let draft = answer_of(&self.seen.events[self.turn_start..]);
         self.seen.iterations.push(IterationTrace {
@@ -187,31 +181,40 @@ impl<'a> Watch<'a> {
             draft: draft.clone(),
         });
         let (turn, whole) = self.judges();
-        let cx = self.cx(&self.session, &draft, self.turn_start, None);
-        let turn_verdicts = turn.checks.iter().map(|check| run_check(&**check, &cx).verdict);
-        let cx = self.cx(&self.session, &draft, 0, None);
-        let whole_verdicts = whole.iter().flat_map(|judges| &judges.checks);
-        let whole_verdicts = whole_verdicts.map(|check| run_check(&**check, &cx).verdict);
+        let mut verdicts = Vec::new();
+        for (checks, from) in [(turn, self.turn_start), (whole, 0)] {
+            let cx = self.cx(&self.session, &draft, from, None);
+            for check in checks.iter().filter(|check| self.judges_iterations(check)) {
+                verdicts.push(outcome_of(check, &cx, self.attempt.timeout).await.verdict);
+            }
+        }
         // What judges the end alone (a stop reason) has nothing to say of an iteration.
-        let gold = overall(turn_verdicts.chain(whole_verdicts).filter(|verdict| *verdict != Verdict::Unscored));
+        let gold = overall(verdicts.into_iter().filter(|verdict| *verdict != Verdict::Unscored));
         if let Some(trace) = self.seen.iterations.last_mut() {
             trace.gold = gold;
         }
     }
 
-    /// What judges the present turn; what judges the whole, in the last one.
-    fn judges(&self) -> (&'a Judges, Option<&'a Judges>) {
+    /// What judges the present turn, and what judges the whole: nothing, before the last turn.
+    fn judges(&self) -> (&'a [BuiltCheck], &'a [BuiltCheck]) {
         let checks: &'a CaseChecks = &self.attempt.checks;
         let is_last = self.turn + 1 == checks.turns.len();
-        (&checks.turns[self.turn], is_last.then_some(&checks.whole))
+        (&checks.turns[self.turn], if is_last { &checks.whole } else { &[] })
+    }
+
+    fn judges_iterations(&self, check: &BuiltCheck) -> bool {
+        match check {
+            BuiltCheck::Check(_) => true,
+            BuiltCheck::Scorer(_) => self.attempt.gold_scorers,
+        }
     }
 
     async fn judge_turn(&mut self, session: &Session) {
         let answer = answer_of(&self.seen.events[self.turn_start..]);
-        let (judges, _) = self.judges();
+        let (checks, _) = self.judges();
         let turn = matches!(self.attempt.case.input, crate::Input::Turns(_)).then_some(self.turn);
         let cx = self.cx(session, &answer, self.turn_start, self.seen.stop);
-        let outcomes = judges.judge(&cx, turn, self.attempt.timeout).await;
+        let outcomes = judge(checks, &cx, turn, self.attempt.timeout).await;
         self.seen.outcomes.extend(outcomes);
     }
 
@@ -223,7 +226,7 @@ impl<'a> Watch<'a> {
         }
         let answer = self.seen.answer.clone();
         let cx = self.cx(session, &answer, 0, self.seen.stop);
-        let outcomes = self.attempt.checks.whole.judge(&cx, None, self.attempt.timeout).await;
+        let outcomes = judge(&self.attempt.checks.whole, &cx, None, self.attempt.timeout).await;
         self.seen.outcomes.extend(outcomes);
     }
 
@@ -248,34 +251,35 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Judges {
-    /// What all of them say. One that panics or takes too long is an error, whatever the others say.
-    async fn judge(&self, cx: &CheckContext<'_>, turn: Option<usize>, timeout: Option<Duration>) -> Vec<CheckOutcome> {
-        let named = |name: &str, mut outcome: Outcome| {
-            outcome.value = outcome.value.filter(|value| value.is_finite()); // JSON has no others
-            CheckOutcome { check: name.to_owned(), turn, outcome }
-        };
-        let checks = self.checks.iter().map(|check| named(check.name(), run_check(&**check, cx)));
-        let mut outcomes: Vec<CheckOutcome> = checks.collect();
-        for scorer in &self.scorers {
-            let score = AssertUnwindSafe(scorer.score(cx)).catch_unwind();
-            let scored = match timeout {
-                None => Ok(score.await),
-                Some(limit) => tokio::time::timeout(limit, score).await,
-            };
-            let outcome = match scored {
-                Ok(Ok(outcome)) => outcome,
-                Ok(Err(panic)) => Outcome::error(panicked(&*panic).message),
-                Err(_) => Outcome::error(timed_out(timeout).message),
-            };
-            outcomes.push(named(scorer.name(), outcome));
-        }
-        outcomes
+/// What all of them say, in their order.
+async fn judge(
+    checks: &[BuiltCheck],
+    cx: &CheckContext<'_>,
+    turn: Option<usize>,
+    timeout: Option<Duration>,
+) -> Vec<CheckOutcome> {
+    let mut outcomes = Vec::new();
+    for check in checks {
+        let outcome = outcome_of(check, cx, timeout).await;
+        outcomes.push(CheckOutcome { check: check.name().to_owned(), turn, outcome });
     }
+    outcomes
 }
 
-fn run_check(check: &dyn Check, cx: &CheckContext<'_>) -> Outcome {
-    catch_unwind(AssertUnwindSafe(|| check.check(cx))).unwrap_or_else(|panic| Outcome::error(panicked(&*panic).message))
+/// What it says. A panic is an error, whatever others say, and so is a scorer that takes too long.
+async fn outcome_of(check: &BuiltCheck, cx: &CheckContext<'_>, timeout: Option<Duration>) -> Outcome {
+    let outcome = AssertUnwindSafe(check.outcome(cx)).catch_unwind();
+    let outcome = match timeout {
+        None => Ok(outcome.await),
+        Some(limit) => tokio::time::timeout(limit, outcome).await,
+    };
+    let mut outcome = match outcome {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(panic)) => Outcome::error(panicked(&*panic).message),
+        Err(_) => Outcome::error(timed_out(timeout).message),
+    };
+    outcome.value = outcome.value.filter(|value| value.is_finite()); // JSON has no others
+    outcome
 }
 
 /// The text of the last assistant message that has any.

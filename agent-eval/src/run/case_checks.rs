@@ -1,101 +1,73 @@
 //! What judges a case.
 
-use std::{fmt, sync::Arc};
+use std::path::Path;
 
-use agent_core::{Error, ErrorKind, Result};
+use agent_core::{Error, Result};
 
-use super::RunOptions;
-use crate::{Check, CheckContext, CheckSpec, EvalCase, EvalSet, Input, Outcome, Scorer, Subject};
+use super::{CassetteMode, RunOptions};
+use crate::{
+    Budget, BuildContext, BuiltCheck, CaseChecks, CaseDefaults, EvalCase, EvalSet, Input, Subject, case_checks,
+};
 
-/// What judges a case: as a whole, and turn by turn.
-#[derive(Default)]
-pub(super) struct CaseChecks {
-    pub(super) whole: Judges,
-    /// One for each turn of the input; one that judges nothing for an input without turns.
-    pub(super) turns: Vec<Judges>,
-}
-
-/// Checks and scorers, in order.
-#[derive(Clone, Default)]
-pub(super) struct Judges {
-    pub(super) checks: Vec<Arc<dyn Check>>,
-    pub(super) scorers: Vec<Arc<dyn Scorer>>,
-}
-
-impl CaseChecks {
-    fn is_empty(&self) -> bool {
-        let judges = |judges: &Judges| !judges.checks.is_empty() || !judges.scorers.is_empty();
-        !judges(&self.whole) && !self.turns.iter().any(judges)
-    }
-}
-
-/// The checks of a case, the options' ones included.
+/// The checks of a case, the options' ones included, with one list a turn.
 ///
 /// # Errors
 /// A check that cannot be built, and a case that nothing judges: it would pass whatever the agent does.
 pub(super) fn checks_of(
     case: &EvalCase,
     set: &EvalSet,
+    dir: Option<&Path>,
     subject: &dyn Subject,
     options: &RunOptions,
 ) -> Result<CaseChecks> {
-    let mut checks = build(case, set, subject)?;
-    checks.whole.checks.extend(options.checks.iter().cloned());
-    checks.whole.scorers.extend(options.scorers.iter().cloned());
-    if checks.is_empty() {
-        let context = format!("judge case `{}` of set `{}`: it has no check; add one", case.id, set.name);
-        return Err(Error::new(ErrorKind::Invalid, context));
-    }
+    let context = BuildContext {
+        dir: dir.map(Into::into),
+        judge: options.judge.clone(),
+        judge_repeats: options.judge_repeats,
+        subject: Some(subject),
+        ..BuildContext::default()
+    };
+    let more = options.checks.iter().cloned().map(BuiltCheck::Check);
+    let more: Vec<BuiltCheck> = more.chain(options.scorers.iter().cloned().map(BuiltCheck::Scorer)).collect();
+    let case = EvalCase { budget: budget_of(case, set, options.cassettes), ..case.clone() };
+    let defaults = CaseDefaults { budget: None, ..set.defaults.clone() };
+    let set = EvalSet { defaults, cases: Vec::new(), ..set.clone() };
+    let built = if more.is_empty() || has_own(&case, &set) {
+        case_checks(&case, &set, &context)
+    } else {
+        Ok(CaseChecks::default())
+    };
+    let mut checks = built.map_err(|error| Error::new(error.kind(), format!("judge set `{}`: {error}", set.name)))?;
+    checks.whole.extend(more);
+    let turns = match &case.input {
+        Input::Text(_) | Input::Messages(_) => 1,
+        Input::Turns(turns) => turns.len(),
+    };
+    checks.turns.resize_with(turns, Vec::new);
     Ok(checks)
 }
 
-/// The checks of a case's own.
-fn build(case: &EvalCase, set: &EvalSet, subject: &dyn Subject) -> Result<CaseChecks> {
-    let judges = |specs: &mut dyn Iterator<Item = &CheckSpec>, expected: &[String]| -> Result<Judges> {
-        let mut judges = Judges::default();
-        if !expected.is_empty() {
-            judges.checks.push(Arc::new(Expected(expected.to_vec())));
-        }
-        for spec in specs {
-            judges.checks.push(custom(spec, subject)?);
-        }
-        Ok(judges)
-    };
-    let turns = match &case.input {
-        Input::Text(_) | Input::Messages(_) => vec![Judges::default()],
+/// What a trial of the case may spend. In a replay time means nothing, and is not limited.
+pub(super) fn budget_of(case: &EvalCase, set: &EvalSet, cassettes: CassetteMode) -> Option<Budget> {
+    let mut budget = case.budget.or(set.defaults.budget)?;
+    if cassettes == CassetteMode::Replay {
+        budget.wall_ms = None;
+    }
+    (budget != Budget::default()).then_some(budget)
+}
+
+/// Whether a case says itself what is expected; if not, the options' checks suffice.
+fn has_own(case: &EvalCase, set: &EvalSet) -> bool {
+    let EvalCase { expected, expected_state, expected_calls, forbidden_tools, allowed_tools, budget, checks, .. } =
+        case;
+    let of_turns = match &case.input {
+        Input::Text(_) | Input::Messages(_) => false,
         Input::Turns(turns) => {
-            let each = turns.iter().map(|turn| judges(&mut turn.checks.iter(), &turn.expected));
-            each.collect::<Result<_>>()?
+            turns.iter().any(|t| !t.expected.is_empty() || t.expected_calls.is_some() || !t.checks.is_empty())
         }
     };
-    let mut specs = set.defaults.checks.iter().chain(&case.checks);
-    Ok(CaseChecks { whole: judges(&mut specs, &case.expected)?, turns })
-}
-
-fn custom(spec: &CheckSpec, subject: &dyn Subject) -> Result<Arc<dyn Check>> {
-    let invalid = |what: String| Error::new(ErrorKind::Invalid, what);
-    let CheckSpec::Custom { name, args } = spec else {
-        return Err(invalid(format!("build check {spec:?}")));
-    };
-    let check = subject.check(name, args)?;
-    check.ok_or_else(|| invalid(format!("build check `{name}`: the subject has none of this name")))
-}
-
-struct Expected(Vec<String>);
-
-impl Check for Expected {
-    fn name(&self) -> &'static str {
-        "expected"
-    }
-
-    fn check(&self, cx: &CheckContext<'_>) -> Outcome {
-        Outcome::of(self.0.iter().any(|text| text.trim() == cx.answer.trim()), || format!("is `{}`", cx.answer))
-    }
-}
-
-impl fmt::Debug for Judges {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.checks.iter().map(Check::name);
-        f.debug_list().entries(names.chain(self.scorers.iter().map(Scorer::name))).finish()
-    }
+    let of_case =
+        !(expected.is_empty() && expected_state.is_empty() && forbidden_tools.is_empty() && checks.is_empty());
+    let of_case = of_case || expected_calls.is_some() || allowed_tools.is_some() || budget.is_some();
+    of_case || of_turns || !set.defaults.checks.is_empty()
 }

@@ -18,7 +18,7 @@ use super::{
     CassetteMode, Resume, RunLog, RunOptions,
     attempt::{Attempt, Attempted, panicked, trial_error},
     log::{LogWriter, RUN_SCHEMA, differences},
-    plan::{PlannedCase, plan, seed_of},
+    plan::{PlannedCase, SetRun, plan, seed_of},
     rfc3339,
 };
 use crate::{EvalSet, Manifest, Report, ReportBuilder, Subject, Trial, TrialError, TrialKey, TrialSpec, Verdict};
@@ -29,7 +29,7 @@ impl EvalSet {
     /// # Errors
     /// See [`run_sets`].
     pub async fn run(&self, subject: &dyn Subject, options: RunOptions) -> Result<Report> {
-        run_sets(&[(self, subject)], options).await
+        run_sets(&[SetRun { set: self, subject, dir: None }], options).await
     }
 }
 
@@ -41,7 +41,7 @@ impl EvalSet {
 /// # Errors
 /// Before anything runs: no cases, two of one id, unknown ids, a case without a check, a log that cannot be written,
 /// or, for a run that goes on, one of other sets, options or models. Later: a log that cannot be written.
-pub async fn run_sets(sets: &[(&EvalSet, &dyn Subject)], options: RunOptions) -> Result<Report> {
+pub async fn run_sets(sets: &[SetRun<'_>], options: RunOptions) -> Result<Report> {
     let cases = plan(sets, &options)?;
     let manifest = manifest(sets, &cases, &options);
     let selected = selected(sets, &cases);
@@ -101,7 +101,7 @@ fn is_run_again(trial: &Trial, resume: Option<Resume>) -> bool {
 }
 
 /// The sets with the cases that are selected, and how often each is run.
-fn selected(sets: &[(&EvalSet, &dyn Subject)], cases: &[PlannedCase<'_>]) -> Vec<EvalSet> {
+fn selected(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>]) -> Vec<EvalSet> {
     let with_repeats = |case: &PlannedCase<'_>| {
         let repeats = std::num::NonZeroU32::new(case.repeats);
         crate::EvalCase { repeats, ..(*case.case).clone() }
@@ -110,16 +110,16 @@ fn selected(sets: &[(&EvalSet, &dyn Subject)], cases: &[PlannedCase<'_>]) -> Vec
         let cases = cases.iter().filter(|case| case.set.name == set.name).map(with_repeats).collect();
         EvalSet { cases, ..set.clone() }
     };
-    sets.iter().map(|(set, _)| of(set)).filter(|set| !set.cases.is_empty()).collect()
+    sets.iter().map(|run| of(run.set)).filter(|set| !set.cases.is_empty()).collect()
 }
 
-fn manifest(sets: &[(&EvalSet, &dyn Subject)], cases: &[PlannedCase<'_>], options: &RunOptions) -> Manifest {
+fn manifest(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>], options: &RunOptions) -> Manifest {
     let mut trials: BTreeMap<String, u64> = BTreeMap::new();
     for case in cases {
         *trials.entry(case.set.name.clone()).or_default() += u64::from(case.repeats);
     }
     let fingerprint: Map<String, Value> =
-        sets.iter().map(|(set, subject)| (set.name.clone(), subject.fingerprint())).collect();
+        sets.iter().map(|run| (run.set.name.clone(), run.subject.fingerprint())).collect();
     Manifest {
         schema: RUN_SCHEMA.to_owned(),
         run: uuid::Uuid::now_v7().to_string(),
@@ -128,7 +128,7 @@ fn manifest(sets: &[(&EvalSet, &dyn Subject)], cases: &[PlannedCase<'_>], option
         fingerprint: fingerprint.into(),
         revision: options.revision.clone(),
         dirty: options.dirty,
-        partial: cases.len() < sets.iter().map(|(set, _)| set.cases.len()).sum(),
+        partial: cases.len() < sets.iter().map(|run| run.set.cases.len()).sum(),
         began: rfc3339(options.began.unwrap_or_else(SystemTime::now)),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
@@ -251,6 +251,7 @@ impl Run<'_> {
             budget: case.budget,
             loop_name: case.subject.loop_name().map(Into::into),
             timeout: options.timeout,
+            gold_scorers: options.gold_scorers,
             is_replay: options.cassettes == CassetteMode::Replay,
         };
         let mut task = AbortOnDrop(tokio::spawn(attempt.run()));

@@ -14,3 +14,4 @@ pub use engine::run_sets;
 pub use log::RunLog;
 pub(crate) use log::differences;
 pub use options::{CaseFilter, CassetteMode, Progress, Resume, RunOptions};
+pub use plan::SetRun;

@@ -8,12 +8,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use agent_core::ChatClient;
 use serde::{Deserialize, Serialize};
 
-use crate::{Check, EvalCase, ReportOptions, Scorer, Trial, TrialKey};
+use crate::{Check, EvalCase, EvalSet, ReportOptions, Scorer, Trial, TrialKey};
 
 /// Which cases are run.
-pub type CaseFilter = Arc<dyn Fn(&EvalCase) -> bool + Send + Sync>;
+pub type CaseFilter = Arc<dyn Fn(&EvalSet, &EvalCase) -> bool + Send + Sync>;
 
 /// How a run goes. All is optional:
 ///
@@ -53,6 +54,13 @@ pub struct RunOptions {
     pub checks: Vec<Arc<dyn Check>>,
     /// Scorers of every case, beside its own.
     pub scorers: Vec<Arc<dyn Scorer>>,
+    /// Whether scorers judge each iteration of a loop, too, and not the end alone. A judge costs a call an iteration
+    /// then, and the agent waits for it, so that a budget of time is used up sooner.
+    pub gold_scorers: bool,
+    /// The model that judges, for sets that want one.
+    pub judge: Option<Arc<dyn ChatClient>>,
+    /// How often it is asked, where a check does not say.
+    pub judge_repeats: NonZeroU32,
     /// Who is told how far the run is.
     pub progress: Option<Arc<dyn Progress>>,
     /// Where the answers of models come from; passed on to the subject.
@@ -84,6 +92,9 @@ impl Default for RunOptions {
             filter: None,
             checks: Vec::new(),
             scorers: Vec::new(),
+            gold_scorers: false,
+            judge: None,
+            judge_repeats: NonZeroU32::MIN,
             progress: None,
             cassettes: CassetteMode::Live,
             revision: None,

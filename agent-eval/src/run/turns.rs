@@ -18,10 +18,10 @@ pub(super) fn turns_of(case: &EvalCase) -> Vec<Vec<ChatMessage>> {
     }
 }
 
-/// What a trial may spend. In a replay time is not looked at.
-pub(super) fn limits_of(budget: Option<Budget>, is_replay: bool) -> Limits {
+/// What a run may spend.
+pub(super) fn limits_of(budget: Option<Budget>) -> Limits {
     let Budget { turns, tool_calls, tokens, wall_ms } = budget.unwrap_or_default();
-    let wall = wall_ms.filter(|_| !is_replay).map(std::time::Duration::from_millis);
+    let wall = wall_ms.map(std::time::Duration::from_millis);
     let model_calls = turns.or(Limits::default().model_calls);
     Limits { model_calls, tool_calls, tokens, wall }
 }

@@ -3,7 +3,7 @@
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use agent_core::{Agent, AgentExt, Session, StopReason, agent_fn, testing::ScriptedAgent};
-use agent_eval::{LoopReport, RunOptions, Verdict, subject_fn};
+use agent_eval::{LoopReport, Outcome, RunOptions, Verdict, subject_fn};
 use agent_loop::{ContextMode, LoopAgent, LoopEvaluation, LoopOptions, evaluate_fn};
 
 use crate::support::*;
@@ -210,4 +210,19 @@ async fn each_diagnosis_prints_its_rule() {
     feedback does not reach the writer: 100 % of the later drafts equal the one before (>= 50 %)
     the loop accepts bad drafts: 300 of 300 accepted ones fail the gold checks; pass-by-k beyond their exit assumes that they would have gone on like the others
     ");
+}
+
+#[tokio::test]
+async fn scorers_judge_the_end_or_each_iteration_too() {
+    let strict: Arc<dyn agent_eval::Scorer> = Arc::new(Opinion(Some(Outcome::fail("dull"))));
+    let golds = async |gold_scorers| {
+        let options = RunOptions { scorers: vec![strict.clone()], gold_scorers, ..repeats(1) };
+        let (report, trials) = run(&set_of(["a", "b"]), &writes(3, |_| Writer::GoodAt(2)), options).await;
+        let golds: Vec<Verdict> = trials[0].iterations.iter().map(|trace| trace.gold).collect();
+        (golds, report.loops.unwrap().diagnoses.remove(0))
+    };
+    let (end, diagnosis) = golds(false).await;
+    assert_eq!(end, [Verdict::Fail, Verdict::Pass]);
+    insta::assert_snapshot!(diagnosis, @"the curve is not the pass rate: 2 of 2 trials failed with a last draft that passes the checks of iterations; what judges the end alone (scorers, stop reasons) failed them");
+    assert_eq!(golds(true).await.0, [Verdict::Fail, Verdict::Fail]);
 }

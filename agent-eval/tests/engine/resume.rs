@@ -48,7 +48,8 @@ async fn uninterrupted() -> String {
 }
 
 fn lines(dir: &Path) -> usize {
-    fs::read(dir.join("trials.jsonl")).map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count())
+    fs::read(dir.join("trials.jsonl"))
+        .map_or(0, |text| text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")).count())
 }
 
 #[tokio::test]

@@ -6,11 +6,11 @@ use std::{
 };
 
 use agent_core::{
-    ChatAgent, ErrorKind, StopReason, ToolContext,
+    ChatAgent, ChatAgentOptions, ErrorKind, StopReason, ToolContext,
     testing::{ScriptedAgent, ScriptedClient},
     tool_fn,
 };
-use agent_eval::{Check, EvalSet, ExitRules, Outcome, RunOptions, Subject, Tally, Verdict, subject_fn};
+use agent_eval::{CassetteMode, Check, EvalSet, ExitRules, Outcome, RunOptions, Subject, Tally, Verdict, subject_fn};
 use serde_json::json;
 
 use crate::support::*;
@@ -31,7 +31,7 @@ async fn refused(set: &EvalSet, options: RunOptions) -> String {
 async fn what_can_only_pass_is_refused_before_anything_runs() {
     let unchecked = set_with([json!({ "id": "a", "input": { "text": "go" } })]);
     let silent = set_with([json!({ "id": "a", "input": { "turns": [] }, "expected": ["good"] })]);
-    let none = RunOptions { filter: Some(Arc::new(|_| false)), ..RunOptions::default() };
+    let none = RunOptions { filter: Some(Arc::new(|_, _| false)), ..RunOptions::default() };
     let unknown = RunOptions { cases: vec!["b".to_owned()], ..RunOptions::default() };
     let texts = [
         refused(&set_of([] as [&str; 0]), RunOptions::default()).await,
@@ -43,7 +43,7 @@ async fn what_can_only_pass_is_refused_before_anything_runs() {
     ];
     insta::assert_snapshot!(texts.join("\n"), @"
     run set `set`: it has no cases
-    judge case `a` of set `set`: it has no check; add one
+    judge set `set`: case `a`: nothing is checked, so it would pass whatever is answered; add `expected` or `checks`
     run case `a` of set `set`: its input says nothing
     run set `set`: two cases have the id `a`
     select cases to run: none is left; nothing that runs is nothing that passes
@@ -147,7 +147,7 @@ async fn only_the_infrastructure_is_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn a_time_out_is_the_infrastructures() {
     let subject = acts(|_| Act::Hangs);
-    let options = RunOptions { timeout: Some(Duration::from_secs(60)), ..repeats(1) };
+    let options = RunOptions { timeout: Some(Duration::from_mins(1)), ..repeats(1) };
     let report = set_of(["a"]).run(&subject, options).await.unwrap();
     assert_eq!(report.infrastructure_errors, 1);
     assert_eq!(report.sets[0].cases[0].failures[0].error.as_deref(), Some("timed out after 60s"));
@@ -162,7 +162,7 @@ fn caller(calls: usize) -> impl Subject {
             let model =
                 (0..calls).fold(ScriptedClient::new(), |model, at| model.calls(format!("{at}"), "look", json!({})));
             let look = tool_fn("look", "Looks.", |_: serde_json::Value, _: ToolContext| async { Ok("nothing") });
-            Ok(Arc::new(ChatAgent::new("caller", model.says("good"), Default::default()).tool(look)) as _)
+            Ok(Arc::new(ChatAgent::new("caller", model.says("good"), ChatAgentOptions::default()).tool(look)) as _)
         })
     })
 }
@@ -239,9 +239,53 @@ async fn a_run_ends_early_at_the_first_failure_or_without_tokens() {
 #[tokio::test]
 async fn a_selection_is_run_in_the_order_of_ids() {
     let options = RunOptions { cases: ["c", "a", "b"].map(str::to_owned).to_vec(), ..repeats(2) };
-    let options = RunOptions { filter: Some(Arc::new(|case| case.id != "b")), ..options };
+    let options = RunOptions { filter: Some(Arc::new(|_, case| case.id != "b")), ..options };
     let report = set_of(["d", "c", "b", "a"]).run(&acts(|_| Act::Good), options).await.unwrap();
     let ids: Vec<&str> = report.sets[0].cases.iter().map(|case| case.id.as_str()).collect();
     assert_eq!((ids, report.manifest.partial, report.missing), (vec!["a", "c"], true, 0));
     assert_eq!(report.sets[0].cases[0].verdicts, [Verdict::Pass; 2]);
+}
+
+#[tokio::test]
+async fn time_is_not_looked_at_in_a_replay() {
+    let case = json!({ "id": "a", "input": { "text": "go" }, "expected": ["good"], "budget": { "wall_ms": 0 } });
+    let wall: Arc<dyn Check> =
+        Arc::new(Holds("wall", |cx| Outcome::of(cx.wall.is_none(), || "there is a time".to_owned())));
+    let options = |cassettes| RunOptions { cassettes, checks: vec![wall.clone()], ..repeats(1) };
+    let subject = subject_fn(|trial| {
+        let (mode, hits) = (trial.cassettes, trial.cassette_hits.clone());
+        Box::pin(async move {
+            if mode == CassetteMode::Replay {
+                hits.fetch_add(2, Relaxed);
+            }
+            Ok(agent(Act::Good))
+        })
+    });
+    let (_, replayed) = run(&set_with([case.clone()]), &subject, options(CassetteMode::Replay)).await;
+    assert_eq!((replayed[0].verdict, replayed[0].cassette_hits), (Verdict::Pass, 2));
+    let (_, live) = run(&set_with([case]), &subject, options(CassetteMode::Live)).await;
+    assert_eq!((live[0].verdict, live[0].cassette_hits), (Verdict::Fail, 0));
+}
+
+#[tokio::test]
+async fn a_judges_votes_are_in_the_report() {
+    let case = |id: &str, human: &str| {
+        json!({
+            "id": id, "input": { "text": "go" }, "metadata": { "human_verdict": human },
+            "checks": [{ "judge": { "rubric": "It is good.", "repeats": 3 } }],
+        })
+    };
+    let votes = [[true, true, true], [false, true, false], [true, false, true]];
+    let judge = votes
+        .iter()
+        .flatten()
+        .fold(ScriptedClient::new(), |judge, good| judge.says(json!({ "good": good }).to_string()));
+    let options = RunOptions { judge: Some(Arc::new(judge)), concurrency: std::num::NonZeroUsize::MIN, ..repeats(1) };
+    let cases = [case("a", "pass"), case("b", "fail"), case("c", "fail")];
+    let (report, trials) = run(&set_with(cases), &acts(|_| Act::Good), options).await;
+    assert_eq!(trials.iter().map(|trial| &trial.outcomes[0].outcome.votes[..]).collect::<Vec<_>>(), votes);
+    let judges = report.judges.unwrap();
+    assert_eq!((judges.outcomes, judges.repeats, judges.observed_rate), (3, 3, Some(2.0 / 3.0)));
+    assert_eq!((judges.sensitivity, judges.specificity), (Some(1.0), Some(0.5)));
+    assert!((judges.corrected_rate.unwrap() - 1.0 / 3.0).abs() < 1e-12 && judges.alpha.is_some());
 }
