@@ -23,7 +23,8 @@ pub trait Subject: Send + Sync {
         Value::Null
     }
 
-    /// The loop whose iterations are judged; if none is named, the outermost one.
+    /// The loop whose iterations are judged; if none is named, the outermost one. Of a loop that runs several times in
+    /// a trial, the iterations are one list, and those of a turn that is not the last do not count.
     fn loop_name(&self) -> Option<&str> {
         None
     }

@@ -292,17 +292,16 @@ fn answer_of(events: &[Event]) -> String {
     messages.find(has_text).map(ChatMessage::text).unwrap_or_default()
 }
 
-/// An error of the run, and whose it is: a service's, a store's, what may pass by itself; anything else is the agent's.
+/// An error of the run, and whose it is. A service's, a store's, and what may pass by itself are the infrastructure's,
+/// also as the cause of another's error, such as an evaluator's; anything else is the agent's.
 pub(super) fn trial_error(error: &Error) -> TrialError {
-    let infrastructure = error.is_transient() || matches!(error.kind(), ErrorKind::Provider | ErrorKind::Store);
-    let mut message = error.to_string();
-    let mut next = std::error::Error::source(error);
-    while let Some(cause) = next {
-        message.push_str(": ");
-        message.push_str(&cause.to_string());
-        next = cause.source();
+    let causes = || std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source());
+    let is_infrastructure =
+        |error: &Error| error.is_transient() || matches!(error.kind(), ErrorKind::Provider | ErrorKind::Store);
+    TrialError {
+        message: causes().map(ToString::to_string).collect::<Vec<_>>().join(": "),
+        infrastructure: causes().filter_map(|cause| cause.downcast_ref()).any(is_infrastructure),
     }
-    TrialError { message, infrastructure }
 }
 
 pub(super) fn panicked(panic: &(dyn Any + Send)) -> TrialError {

@@ -26,6 +26,35 @@ use crate::{EvalSet, Manifest, Report, ReportBuilder, Subject, Trial, TrialError
 impl EvalSet {
     /// Runs every case of the set as often as it is to be, and reports.
     ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use agent_core::{ChatAgent, testing::ScriptedClient};
+    /// use agent_eval::{EvalSet, ExitRules, ReportOptions, RunOptions, subject_fn};
+    /// use serde_json::json;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let set: EvalSet = serde_json::from_value(json!({
+    ///     "schema": "agent-eval/1",
+    ///     "name": "sums",
+    ///     "cases": [{ "id": "small", "input": { "text": "2 + 2?" }, "expected": ["4"] }],
+    /// }))?;
+    /// // Called for each trial: its agent shares nothing with another's.
+    /// let adder = subject_fn(|_| {
+    ///     let model = ScriptedClient::new().says("4");
+    ///     Box::pin(async { Ok(Arc::new(ChatAgent::new("adder", model, Default::default())) as _) })
+    /// });
+    /// let report = ReportOptions { gates: vec!["pass_rate>=0.9".parse()?], ..Default::default() };
+    ///
+    /// let report = set.run(&adder, RunOptions { repeats: 3.try_into().ok(), report, ..Default::default() }).await?;
+    ///
+    /// assert_eq!(report.sets[0].total.passed, 3);
+    /// assert_eq!(report.exit_code(&ExitRules::default()), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// See [`run_sets`].
     pub async fn run(&self, subject: &dyn Subject, options: RunOptions) -> Result<Report> {

@@ -6,11 +6,12 @@ use std::{
 };
 
 use agent_core::{
-    ChatAgent, ChatAgentOptions, ErrorKind, StopReason, ToolContext,
+    ChatAgent, ChatAgentOptions, Error, ErrorKind, StopReason, ToolContext,
     testing::{ScriptedAgent, ScriptedClient},
     tool_fn,
 };
 use agent_eval::{CassetteMode, Check, EvalSet, ExitRules, Outcome, RunOptions, Subject, Tally, Verdict, subject_fn};
+use agent_loop::{LoopAgent, LoopOptions, evaluate_async_fn};
 use serde_json::json;
 
 use crate::support::*;
@@ -288,4 +289,27 @@ async fn a_judges_votes_are_in_the_report() {
     assert_eq!((judges.outcomes, judges.repeats, judges.observed_rate), (3, 3, Some(2.0 / 3.0)));
     assert_eq!((judges.sensitivity, judges.specificity), (Some(1.0), Some(0.5)));
     assert!((judges.corrected_rate.unwrap() - 1.0 / 3.0).abs() < 1e-12 && judges.alpha.is_some());
+}
+
+#[tokio::test]
+async fn an_evaluator_whose_model_fails_is_the_infrastructures() {
+    let broken = |kind| {
+        subject_fn(move |_| {
+            let judge = evaluate_async_fn("judge", move |_| {
+                let cause = Error::new(kind, "ask the model");
+                Box::pin(async { Err(Error::new(ErrorKind::Evaluator, "judge the draft").with_source(cause)) })
+            });
+            let writer = ScriptedAgent::new("writer").says("good");
+            Box::pin(async move {
+                Ok(Arc::new(LoopAgent::new("refine", writer, LoopOptions::default()).evaluator(judge)) as _)
+            })
+        })
+    };
+    let error = async |kind| {
+        let (_, trials) = run(&set_of(["a"]), &broken(kind), RunOptions::default()).await;
+        let error = trials[0].error.clone().unwrap();
+        (error.message, error.infrastructure)
+    };
+    assert_eq!(error(ErrorKind::Provider).await, ("judge the draft: ask the model".to_owned(), true));
+    assert_eq!(error(ErrorKind::Contract).await, ("judge the draft: ask the model".to_owned(), false));
 }
