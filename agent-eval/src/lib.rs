@@ -3,6 +3,7 @@
 mod check;
 mod checks;
 mod filter;
+pub mod import;
 mod json;
 mod load;
 mod outcome;

@@ -68,6 +68,7 @@ fn explain(tree: &Tree, path: &Path, message: &str) -> (Spot, String) {
     } else if message.starts_with("invalid type") && message.ends_with("a string") {
         format!("{named}{message}; put it in quotes")
     } else {
+        let message = message.replace("a sequence", "a list").replace("a nonzero u32", "a whole number from 1");
         format!("{named}{message}")
     };
     (spot, what)
@@ -138,7 +139,10 @@ pub(super) fn check_case(file: &str, tree: &Tree, case: &EvalCase, set: &EvalSet
     match case_checks(case, set, &lint) {
         Ok(_) => Ok(()),
         Err(error) => {
-            let spot = tree.get("checks").map_or(tree.spot, |checks| checks.spot);
+            let lint = BuildContext { allow_exec: set.allow_exec, ..lint };
+            let broken = case.checks.iter().position(|check| check.build(&lint).is_err());
+            let checks = tree.get("checks").map_or(&[][..], Tree::items);
+            let spot = broken.and_then(|at| checks.get(at)).map_or(tree.spot, |check| check.spot);
             Err(error_at(file, spot, error))
         }
     }

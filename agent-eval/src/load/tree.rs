@@ -102,9 +102,10 @@ impl Tree {
 fn plain(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
     // The place is said before it.
-    match text.rsplit_once(" at line ") {
-        Some((what, _)) => what.to_owned(),
-        None => text.lines().next().unwrap_or_default().to_owned(),
+    let what = text.rsplit_once(" at line ").map_or(text.lines().next().unwrap_or_default(), |(what, _)| what);
+    match what.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(',').next()) {
+        Some(key) => format!("`{key}` is given twice; take one out"),
+        None => what.to_owned(),
     }
 }
 
