@@ -278,7 +278,7 @@ mod tests {
         let mut covered = [0_u64; 3];
         for seed in 0..RUNS {
             let parts = simulate(&mut rng, 80, 3);
-            let intervals = pass_by_intervals(&parts, 3, Resampling { resamples: 400, seed });
+            let intervals = pass_by_intervals(&parts, 3, Resampling { resamples: 200, seed });
             for ((covered, interval), truth) in covered.iter_mut().zip(intervals).zip(&truth) {
                 let Interval { low, high } = interval.expect("more than one case");
                 *covered += u64::from(low <= *truth && *truth <= high);
