@@ -187,7 +187,11 @@ impl Parser<'_> {
             "tag" => Field::Tag,
             constant => {
                 let node = if constant == "all" { Node::All } else { Node::None };
-                return if self.takes(")") { Ok(node) } else { Err(self.error(format!("`{constant}` takes nothing; expected `)`"))) };
+                return if self.takes(")") {
+                    Ok(node)
+                } else {
+                    Err(self.error(format!("`{constant}` takes nothing; expected `)`")))
+                };
             }
         };
         let pattern = self.pattern(field)?;
@@ -203,7 +207,10 @@ impl Parser<'_> {
             let regex = Regex::new(&self.text[start..start + end].replace("\\/", "/"));
             let regex = regex.map_err(|error| {
                 let error = error.to_string();
-                self.error(format!("no regular expression: {}", error.lines().last().unwrap_or_default().trim_start_matches("error: ")))
+                self.error(format!(
+                    "no regular expression: {}",
+                    error.lines().last().unwrap_or_default().trim_start_matches("error: ")
+                ))
             })?;
             self.at = start + end + 1;
             return Ok(Pattern::Regex(regex));

@@ -139,17 +139,18 @@ impl LoopEvaluator for CheckEvaluator {
 
 /// The iterations so far, the one that is judged included.
 fn traces(cx: &LoopContext<'_>) -> Vec<IterationTrace> {
-    let trace = |(iteration, response, by, feedback, digest): (u32, &agent_core::AgentResponse, _, _, _)| IterationTrace {
-        iteration,
-        gold: Verdict::Unscored,
-        accepted: false,
-        by,
-        feedback,
-        usage: response.usage,
-        millis: 0,
-        digest,
-        draft: response.text(),
-    };
+    let trace =
+        |(iteration, response, by, feedback, digest): (u32, &agent_core::AgentResponse, _, _, _)| IterationTrace {
+            iteration,
+            gold: Verdict::Unscored,
+            accepted: false,
+            by,
+            feedback,
+            usage: response.usage,
+            millis: 0,
+            digest,
+            draft: response.text(),
+        };
     let earlier = (1..).zip(cx.earlier).map(|(iteration, earlier)| {
         (iteration, &earlier.response, earlier.by.clone(), earlier.feedback.clone(), earlier.digest)
     });

@@ -4,7 +4,7 @@ use std::{fmt, num::NonZeroU32, path::PathBuf, sync::Arc};
 
 use agent_core::{ChatClient, Error, ErrorKind, Result};
 
-use super::{CheckSpec, OneOrMany, command, compose, judge, json, text, trace};
+use super::{CheckSpec, OneOrMany, command, compose, json, judge, text, trace};
 use crate::{Check, CheckContext, EvalCase, EvalSet, Input, Outcome, Scorer, Subject, check_fn};
 
 /// A check that runs.
@@ -194,9 +194,7 @@ fn custom(name: &str, args: &serde_json::Value, cx: &BuildContext<'_>) -> Result
 /// A check that cannot be built, or a case without any: nobody would notice that it fails. The error names the case.
 pub fn case_checks(case: &EvalCase, set: &EvalSet, context: &BuildContext<'_>) -> Result<CaseChecks> {
     let cx = BuildContext { allow_exec: set.allow_exec, ..context.clone() };
-    let of_case = |error: Error, place: &str| {
-        Error::new(error.kind(), format!("case `{}`{place}: {error}", case.id))
-    };
+    let of_case = |error: Error, place: &str| Error::new(error.kind(), format!("case `{}`{place}: {error}", case.id));
     let whole = whole_checks(case, set, &cx).map_err(|error| of_case(error, ""))?;
     let turns = match &case.input {
         Input::Text(_) | Input::Messages(_) => Vec::new(),

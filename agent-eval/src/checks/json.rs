@@ -37,7 +37,9 @@ pub(super) fn schema(schema: &Value) -> Result<BuiltCheck> {
                 cut(&format!("{place}{error}"), VIOLATION)
             });
             let violations: Vec<String> = violations.take(LISTED).collect();
-            Outcome::of(violations.is_empty(), || format!("the answer does not match its schema: {}", violations.join("; ")))
+            Outcome::of(violations.is_empty(), || {
+                format!("the answer does not match its schema: {}", violations.join("; "))
+            })
         })
     }))
 }
@@ -68,7 +70,9 @@ pub(super) fn number(value: f64, tolerance: f64, pointer: Option<&str>) -> Resul
     }
     let pointer = pointer.map(checked).transpose()?;
     let near = move |found: f64| {
-        Outcome::of((found - value).abs() <= tolerance, || format!("the number is {found}; expected is {value} ± {tolerance}"))
+        Outcome::of((found - value).abs() <= tolerance, || {
+            format!("the number is {found}; expected is {value} ± {tolerance}")
+        })
     };
     Ok(BuiltCheck::of("number", move |cx| match &pointer {
         Some(pointer) => with_answer(cx, |answer| match answer.pointer(pointer).and_then(Value::as_f64) {

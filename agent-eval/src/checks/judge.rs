@@ -2,7 +2,9 @@
 
 use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
-use agent_core::{ChatClient, ChatMessage, ChatOptions, ChatRequest, ChatUpdate, Error, ErrorKind, Format, Result, Role};
+use agent_core::{
+    ChatClient, ChatMessage, ChatOptions, ChatRequest, ChatUpdate, Error, ErrorKind, Format, Result, Role,
+};
 use async_trait::async_trait;
 use futures::StreamExt;
 use serde::Deserialize;

@@ -23,7 +23,11 @@ pub(super) fn equals(name: &'static str, texts: &OneOrMany) -> Result<BuiltCheck
             return Outcome::pass();
         }
         let alternatives = texts.len();
-        let what = if alternatives == 1 { "the expected text".to_owned() } else { format!("any of the {alternatives} expected texts") };
+        let what = if alternatives == 1 {
+            "the expected text".to_owned()
+        } else {
+            format!("any of the {alternatives} expected texts")
+        };
         // The most alike alternative tells most.
         let likeness = |text: &&String| strsim::normalized_levenshtein(&cut(text.trim(), QUOTED), &cut(answer, QUOTED));
         let nearest = texts.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map_or("", String::as_str);
@@ -55,7 +59,8 @@ pub(super) fn contains(all: &[String], any: &[String], none: &[String], ignore_c
     let (all, any, none) = (all.to_vec(), any.to_vec(), none.to_vec());
     Ok(BuiltCheck::of("contains", move |cx| {
         let answer = if ignore_case { cx.answer.to_lowercase() } else { cx.answer.to_owned() };
-        let has = |text: &&String| if ignore_case { answer.contains(&text.to_lowercase()) } else { answer.contains(*text) };
+        let has =
+            |text: &&String| if ignore_case { answer.contains(&text.to_lowercase()) } else { answer.contains(*text) };
         let missing: Vec<&String> = all.iter().filter(|text| !has(text)).collect();
         let forbidden: Vec<&String> = none.iter().filter(has).collect();
         let mut reasons = Vec::new();
@@ -79,7 +84,9 @@ fn quoted(texts: &[&String]) -> String {
 pub(super) fn starts_with(start: &str) -> Result<BuiltCheck> {
     let start = filled(start)?;
     Ok(BuiltCheck::of("starts_with", move |cx| {
-        Outcome::of(cx.answer.starts_with(&start), || format!("the answer does not start with {start:?}: {}", quote(cx.answer)))
+        Outcome::of(cx.answer.starts_with(&start), || {
+            format!("the answer does not start with {start:?}: {}", quote(cx.answer))
+        })
     }))
 }
 
@@ -142,7 +149,8 @@ fn words(text: &str) -> HashMap<String, usize> {
 #[expect(clippy::cast_precision_loss, reason = "counts of words are far below 2^53")]
 fn rouge1_f1(expected: &str, answer: &str) -> f64 {
     let (expected, answer) = (words(expected), words(answer));
-    let common: usize = expected.iter().map(|(word, count)| answer.get(word).map_or(0, |other| *count.min(other))).sum();
+    let common: usize =
+        expected.iter().map(|(word, count)| answer.get(word).map_or(0, |other| *count.min(other))).sum();
     let total: usize = expected.values().chain(answer.values()).sum();
     if total == 0 { 0.0 } else { 2.0 * common as f64 / total as f64 }
 }

@@ -49,7 +49,11 @@ pub(super) fn budget(budget: Budget) -> Result<BuiltCheck> {
     Ok(BuiltCheck::of("budget", move |cx| {
         let wall = cx.wall.map(|wall| u64::try_from(wall.as_millis()).unwrap_or(u64::MAX));
         let spent = [
-            ("model calls", budget.turns.map(u64::from), Some(count(cx.events.iter().filter(|event| is_turn(event)).count()))),
+            (
+                "model calls",
+                budget.turns.map(u64::from),
+                Some(count(cx.events.iter().filter(|event| is_turn(event)).count())),
+            ),
             ("tool calls", budget.tool_calls.map(u64::from), Some(count(tools(cx).count()))),
             ("tokens", budget.tokens, Some(cx.usage.total())),
             ("milliseconds", budget.wall_ms, wall),
@@ -83,7 +87,8 @@ pub(super) fn no_duplicate_calls() -> BuiltCheck {
         let repeated = calls.iter().enumerate().filter(|(at, call)| {
             calls[..*at].iter().any(|other| other.name == call.name && json::equal(&other.arguments, &call.arguments))
         });
-        let repeated: BTreeSet<String> = repeated.map(|(_, call)| format!("{} {}", call.name, call.arguments)).collect();
+        let repeated: BTreeSet<String> =
+            repeated.map(|(_, call)| format!("{} {}", call.name, call.arguments)).collect();
         Outcome::of(repeated.is_empty(), || format!("called more than once: {}", listed(repeated)))
     })
 }
@@ -95,9 +100,11 @@ pub(super) fn state_equals(name: &'static str, expected: &Map<String, Value>) ->
     let expected = expected.clone();
     Ok(BuiltCheck::of(name, move |cx| {
         let state = cx.session.state();
-        let wrong = expected.iter().filter(|(key, value)| !state.get(*key).is_some_and(|found| json::equal(found, value)));
+        let wrong =
+            expected.iter().filter(|(key, value)| !state.get(*key).is_some_and(|found| json::equal(found, value)));
         let lines = wrong.map(|(key, value)| {
-            let found = state.get(key).map(|found| format!("+ {key} = {found}")).unwrap_or(format!("+ {key} is not set"));
+            let found =
+                state.get(key).map(|found| format!("+ {key} = {found}")).unwrap_or(format!("+ {key} is not set"));
             (key, format!("- {key} = {value}\n{found}"))
         });
         let (keys, lines): (Vec<&String>, Vec<String>) = lines.unzip();
@@ -114,7 +121,9 @@ pub(super) fn stop(stops: &[StopReason]) -> Result<BuiltCheck> {
     }
     let stops = stops.to_vec();
     Ok(BuiltCheck::of("stop", move |cx| match cx.stop {
-        Some(stop) => Outcome::of(stops.contains(&stop), || format!("it ended: {stop}; expected is: {}", listed(&stops))),
+        Some(stop) => {
+            Outcome::of(stops.contains(&stop), || format!("it ended: {stop}; expected is: {}", listed(&stops)))
+        }
         None => Outcome::unscored("the run has not ended"),
     }))
 }
@@ -125,6 +134,8 @@ pub(super) fn max_iterations(most: u32) -> Result<BuiltCheck> {
     }
     Ok(BuiltCheck::of("max_iterations", move |cx| match cx.iterations.len() {
         0 => Outcome::unscored("there is no loop"),
-        taken => Outcome::of(count(taken) <= u64::from(most), || format!("the loop took {taken} iterations; {most} are allowed")),
+        taken => Outcome::of(count(taken) <= u64::from(most), || {
+            format!("the loop took {taken} iterations; {most} are allowed")
+        }),
     }))
 }

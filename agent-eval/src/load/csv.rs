@@ -38,7 +38,8 @@ pub(super) fn cases(file: &str, text: &str) -> Result<Vec<Tree>> {
         let nested = ["state.", "metadata."].iter().any(|start| name.len() > start.len() && name.starts_with(start));
         if !nested && !COLUMNS.contains(&name) {
             let meant = nearest(name, COLUMNS).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
-            let what = format!("unknown column `{name}`; {meant}known are {}, `state.KEY`, `metadata.KEY`", listed(COLUMNS));
+            let what =
+                format!("unknown column `{name}`; {meant}known are {}, `state.KEY`, `metadata.KEY`", listed(COLUMNS));
             return Err(error_at(file, Spot { line: 1, column }, what));
         }
     }

@@ -135,12 +135,17 @@ impl EvalSet {
 fn format_of(path: &Path) -> Result<SetFormat> {
     SetFormat::of(path).ok_or_else(|| {
         let endings = listed([".yaml", ".yml", ".json", ".jsonl", ".csv"]);
-        Error::new(ErrorKind::Invalid, format!("tell the format of {}; its name must end with one of {endings}", path.display()))
+        Error::new(
+            ErrorKind::Invalid,
+            format!("tell the format of {}; its name must end with one of {endings}", path.display()),
+        )
     })
 }
 
 pub(crate) fn read_text(path: &Path) -> Result<String> {
-    fs::read_to_string(path)
+    let text = fs::read_to_string(path);
+    // Some editors put a byte order mark at the beginning.
+    text.map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
         .map_err(|source| Error::new(ErrorKind::Invalid, format!("read {}: {source}", path.display())))
 }
 
@@ -201,7 +206,8 @@ fn folder(path: &Path) -> Result<Parts> {
         Error::new(ErrorKind::Invalid, format!("list the folder {}: {source}", path.display()))
     };
     let entries = fs::read_dir(path).map_err(failed)?;
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(failed)?;
+    let mut files: Vec<PathBuf> =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(failed)?;
     files.retain(|file| file.is_file() && SetFormat::of(file).is_some());
     files.sort();
     let is_header = |file: &&PathBuf| {

@@ -1,6 +1,6 @@
 //! From values to sets, with errors that say where and what to do.
 
-use agent_core::Result;
+use agent_core::{Result, Role};
 use serde::de::DeserializeOwned;
 use serde_path_to_error::{Path, Segment};
 
@@ -97,11 +97,15 @@ pub(super) fn check_header(file: &str, header: &Tree) -> Result<()> {
         return Err(error_at(file, header.spot, format!("the set has no `schema`; add `schema: {SCHEMA}`")));
     };
     if schema.text() != Some(SCHEMA) {
-        let what = format!("this version reads `{SCHEMA}`, and the set is {}; convert it, or use the version that it was written for", schema.value());
+        let what = format!(
+            "this version reads `{SCHEMA}`, and the set is {}; convert it, or use the version that it was written for",
+            schema.value()
+        );
         return Err(error_at(file, schema.spot, what));
     }
     if let Some(name) = header.get("name") {
-        let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+        let is_name =
+            |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
         if name.text().is_some_and(|text| !is_name(text)) {
             let what = format!("{} is no name of a set; use letters, digits, `_` and `-`", name.value());
             return Err(error_at(file, name.spot, what));
@@ -120,10 +124,15 @@ pub(super) fn check_case(file: &str, tree: &Tree, case: &EvalCase, set: &EvalSet
     let empty = match &case.input {
         crate::Input::Text(text) => text.trim().is_empty(),
         crate::Input::Messages(messages) => messages.is_empty(),
-        crate::Input::Turns(turns) => turns.is_empty(),
+        crate::Input::Turns(turns) => turns.iter().all(|turn| turn.say.trim().is_empty()),
     };
     if empty {
         return at(input, "nothing is said to the agent; fill `input`".to_owned());
+    }
+    if let crate::Input::Messages(messages) = &case.input
+        && messages.last().is_some_and(|last| last.role != Role::User)
+    {
+        return at(input, "its last message is not the caller's; end with one whose role is `user`".to_owned());
     }
     if let Some(quarantine) = &case.quarantine
         && !is_date(&quarantine.until)
@@ -149,7 +158,8 @@ fn is_date(text: &str) -> bool {
     let parsed = || {
         let parts: Vec<&str> = text.split('-').collect();
         let [year, month, day] = parts.as_slice() else { return None };
-        let digits = |part: &&str, length: usize| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit());
+        let digits =
+            |part: &&str, length: usize| part.len() == length && part.bytes().all(|byte| byte.is_ascii_digit());
         if !(digits(year, 4) && digits(month, 2) && digits(day, 2)) {
             return None;
         }

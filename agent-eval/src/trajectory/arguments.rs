@@ -28,7 +28,8 @@ enum Field {
 impl CallPattern {
     pub(super) fn new(call: &ExpectedCall, mode: &ArgumentMode) -> Result<Self> {
         let mode = call.mode.as_ref().unwrap_or(mode).clone();
-        let invalid = |what: String| Error::new(ErrorKind::Invalid, format!("expect a call of `{}`: {what}", call.name));
+        let invalid =
+            |what: String| Error::new(ErrorKind::Invalid, format!("expect a call of `{}`: {what}", call.name));
         if call.name.is_empty() {
             return Err(Error::new(ErrorKind::Invalid, "expect a call without a name"));
         }
@@ -52,7 +53,9 @@ impl CallPattern {
     }
 
     pub(super) fn matches(&self, call: &ToolCall) -> bool {
-        let accepts = |(pointer, field): (&String, &Field)| call.arguments.pointer(pointer).is_some_and(|found| field.accepts(found));
+        let accepts = |(pointer, field): (&String, &Field)| {
+            call.arguments.pointer(pointer).is_some_and(|found| field.accepts(found))
+        };
         if self.name != call.name || !self.fields.iter().all(accepts) {
             return false;
         }
@@ -67,13 +70,13 @@ impl CallPattern {
             ArgumentMode::Exact => json::equal(&expected, &call.arguments),
             ArgumentMode::Subset => json::contains(&call.arguments, &expected),
             ArgumentMode::Ignore => true,
-            ArgumentMode::Keys(keys) => keys.iter().all(|key| {
-                match (expected.pointer(key), call.arguments.pointer(key)) {
+            ArgumentMode::Keys(keys) => {
+                keys.iter().all(|key| match (expected.pointer(key), call.arguments.pointer(key)) {
                     (Some(expected), Some(found)) => json::equal(expected, found),
                     (None, None) => true,
                     (Some(_), None) | (None, Some(_)) => false,
-                }
-            }),
+                })
+            }
         }
     }
 }
