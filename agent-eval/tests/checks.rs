@@ -3,7 +3,8 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use agent_core::{
-    ChatMessage, Content, Error, ErrorKind, Event, Role, Session, StopReason, ToolCall, Usage, testing::ScriptedClient,
+    ChatClient, ChatMessage, ChatRequest, ChatUpdate, Content, Error, ErrorKind, Event, Format, Role, Session,
+    StopReason, ToolCall, Usage, testing::ScriptedClient,
 };
 use agent_eval::{
     BuildContext, BuiltCheck, Check, CheckContext, CheckEvaluator, CheckSpec, EvalSet, IterationTrace, Outcome,
@@ -455,14 +456,29 @@ async fn a_program_that_takes_too_long_is_killed_with_all_that_it_started() {
         (outcome.verdict, outcome.reason.as_str()),
         (Verdict::Fail, "`sh` was killed after 500ms: it took too long")
     );
-    let child = std::fs::read_to_string(folder.path().join("child")).unwrap();
-    let gone = || {
-        let stat = std::fs::read_to_string(Path::new("/proc").join(child.trim()).join("stat"));
-        stat.map_or(true, |stat| stat.contains(") Z "))
-    };
-    while !gone() {
+    gone(&folder.path().join("child")).await;
+}
+
+/// Waits until the process whose number is in the file is no more.
+#[cfg(unix)]
+async fn gone(file: &Path) {
+    let child = std::fs::read_to_string(file).unwrap();
+    let stat = Path::new("/proc").join(child.trim()).join("stat");
+    while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_program_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "sleep 60 & echo $! > child; echo no; exit 1";
+    let check = json!({ "command": { "program": "sh", "args": ["-c", script] } });
+    let context = BuildContext { dir: Some(folder.path().to_path_buf()), ..open() };
+    let outcome = scored(check, &context, "").await;
+    assert_eq!((outcome.verdict, outcome.diff.as_deref()), (Verdict::Fail, Some("no")));
+    gone(&folder.path().join("child")).await;
 }
 
 #[tokio::test]
@@ -566,4 +582,31 @@ async fn a_check_drives_a_loop() {
     assert_eq!(broken.evaluate(&cx).await.unwrap_err().to_string(), "check `own` failed: no disk");
     let silent = CheckEvaluator::new(check_fn("own", |_| Outcome::fail("")));
     assert_eq!(silent.evaluate(&cx).await.unwrap(), LoopEvaluation::feedback("the check `own` does not hold"));
+}
+
+/// A model whose service has no schemas.
+struct NoSchemas(ScriptedClient);
+
+impl ChatClient for NoSchemas {
+    fn model(&self) -> &'static str {
+        "plain"
+    }
+
+    fn stream(&self, request: ChatRequest) -> futures::stream::BoxStream<'_, agent_core::Result<ChatUpdate>> {
+        match request.options.format {
+            Format::Text => self.0.stream(request),
+            Format::JsonSchema { .. } => {
+                let error = Error::new(ErrorKind::Unsupported, "answer by a schema");
+                Box::pin(futures::stream::iter([Err(error)]))
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_judge_without_schemas_is_asked_in_plain_text() {
+    let model = ScriptedClient::new().says(json!({ "good": true, "reason": "fine" }).to_string());
+    let context = BuildContext { judge: Some(Arc::new(NoSchemas(model))), ..open() };
+    let outcome = scored(json!({ "judge": { "rubric": "r" } }), &context, "x").await;
+    assert_eq!((outcome.verdict, outcome.reason.as_str()), (Verdict::Pass, "fine"));
 }

@@ -223,6 +223,8 @@ fn texts() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn every_text_survives_every_format(texts in prop::collection::vec(texts(), 1..4), key in texts()) {
         let mut set = whole();
