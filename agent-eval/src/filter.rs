@@ -1,9 +1,12 @@
 //! Which cases are run.
 
+mod selection;
+
 use std::{fmt, str::FromStr};
 
 use regex::Regex;
 
+pub use self::selection::{Partition, Selection};
 use crate::{
     EvalCase, EvalSet,
     text::{listed, nearest},

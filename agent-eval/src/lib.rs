@@ -8,7 +8,6 @@ mod json;
 mod load;
 mod outcome;
 mod report;
-mod selection;
 mod set;
 pub mod stats;
 mod subject;
@@ -20,14 +19,13 @@ pub use check::{Check, CheckContext, Scorer};
 pub use checks::{
     BuildContext, BuiltCheck, CaseChecks, CheckEvaluator, CheckFn, CheckSpec, OneOrMany, case_checks, check_fn,
 };
-pub use filter::{Filter, FilterError};
+pub use filter::{Filter, FilterError, Partition, Selection};
 pub use load::{SetFormat, case_schema, set_schema};
 pub use outcome::{Outcome, Verdict, overall};
 pub use report::{
     CaseReport, Comparison, Confusion, Failure, GateResult, GateVerdict, JudgeReport, LoopReport, PassAt,
     REPORT_SCHEMA, Report, SetReport, Tally,
 };
-pub use selection::{Partition, Selection};
 pub use set::{
     ArgumentMode, Budget, CallMode, CaseDefaults, EvalCase, EvalSet, ExpectedCall, ExpectedCalls, FieldMatcher, Input,
     Quarantine, SCHEMA, Turn,

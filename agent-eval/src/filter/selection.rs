@@ -4,7 +4,8 @@ use std::{fmt, str::FromStr};
 
 use xxhash_rust::xxh64::xxh64;
 
-use crate::{EvalCase, EvalSet, Filter, FilterError};
+use super::{Filter, FilterError};
+use crate::{EvalCase, EvalSet};
 
 /// One of `count` parts of all cases, such as `hash:2/5`. A case is always in the same one, whatever other cases there
 /// are: its set and id are hashed (XXH64).
