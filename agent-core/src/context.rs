@@ -90,8 +90,13 @@ pub struct RunContext {
     path: Arc<[LoopStep]>,
     format: Option<Arc<Format>>,
     content_in_spans: bool,
-    branch: Option<Arc<Ledger>>,
+    ledger: Arc<Ledger>,
+    is_branch: bool,
+    scratch: Arc<Scratch>,
 }
+
+/// Values by key; gone with the last context that shares them.
+type Scratch = Mutex<HashMap<Uuid, Arc<dyn Any + Send + Sync>>>;
 
 struct Run {
     id: Uuid,
@@ -101,12 +106,10 @@ struct Run {
     model_calls: AtomicU32,
     tool_calls: AtomicU32,
     tokens: AtomicU64,
-    ledger: Arc<Ledger>,
-    scratch: Mutex<HashMap<Uuid, Arc<dyn Any + Send + Sync>>>,
 }
 
-/// Bills that no event reports yet. A branch has its own, so that parallel loops do not take each other's;
-/// what nobody took goes to the enclosing ledger.
+/// Bills that no event reports yet. A branch and an agent tool have their own, so that loops that run at once do not
+/// take each other's; what nobody took goes to the enclosing ledger.
 #[derive(Default)]
 struct Ledger {
     owed: Mutex<Option<Usage>>,
@@ -138,10 +141,16 @@ impl RunContext {
             model_calls: AtomicU32::new(0),
             tool_calls: AtomicU32::new(0),
             tokens: AtomicU64::new(0),
-            ledger: Arc::default(),
-            scratch: Mutex::default(),
         };
-        Self { run: Arc::new(run), path: Arc::from([]), format: None, content_in_spans: false, branch: None }
+        Self {
+            run: Arc::new(run),
+            path: Arc::from([]),
+            format: None,
+            content_in_spans: false,
+            ledger: Arc::default(),
+            is_branch: false,
+            scratch: Arc::default(),
+        }
     }
 
     /// The run's id (UUID version 7); every event of the run carries it.
@@ -190,30 +199,41 @@ impl RunContext {
         self.format.as_deref()
     }
 
-    /// The same run, whose spans show what was said: prompts, answers, arguments, results. Without it they show names,
-    /// numbers and reasons only.
+    /// The same run, whose spans show what was said: instructions, prompts, answers, tools with their arguments and
+    /// results, feedback. Without it they show names, numbers and reasons only.
     pub fn with_content_in_spans(&self) -> Self {
         Self { content_in_spans: true, ..self.clone() }
     }
 
-    pub(crate) fn shows_content(&self) -> bool {
+    /// Whether spans may show what was said; see [`with_content_in_spans`](Self::with_content_in_spans).
+    pub fn shows_content(&self) -> bool {
         self.content_in_spans
     }
 
     /// The same run, in an agent that has a session and an answer of its own.
     pub(crate) fn for_tool(&self) -> Self {
-        Self { format: None, ..self.clone() }
+        Self { format: None, is_branch: false, ledger: self.own_ledger(), ..self.clone() }
     }
 
     /// The same run, in a branch beside others that share the session.
     pub fn in_branch(&self) -> Self {
-        let ledger = Ledger { owed: Mutex::default(), parent: Some(self.ledger().clone()) };
-        Self { branch: Some(Arc::new(ledger)), ..self.clone() }
+        Self { ledger: self.own_ledger(), is_branch: true, ..self.clone() }
     }
 
     /// Whether this is a branch beside others that share the session.
     pub fn is_branch(&self) -> bool {
-        self.branch.is_some()
+        self.is_branch
+    }
+
+    /// The same run, for work that goes on beside it in a session of its own: the limits, the cancellation and what
+    /// was spent are shared; [`scratch`](Self::scratch) and the answers' form are not. So what keeps such work in
+    /// scratch is dropped with the run's last other context, and can stop the work then.
+    pub fn in_background(&self) -> Self {
+        Self { scratch: Arc::default(), ..self.for_tool() }
+    }
+
+    fn own_ledger(&self) -> Arc<Ledger> {
+        Arc::new(Ledger { owed: Mutex::default(), parent: Some(self.ledger.clone()) })
     }
 
     /// Whether the run may go on.
@@ -258,12 +278,17 @@ impl RunContext {
     /// Counts tokens that no event reports yet, such as a judge's; the enclosing loop's next event does.
     pub fn bill(&self, usage: Usage) {
         self.spend(usage);
-        self.ledger().owe(usage);
+        self.owe(usage);
+    }
+
+    /// As [`bill`](Self::bill), for tokens that are counted already, such as those of an agent in the background.
+    pub fn owe(&self, usage: Usage) {
+        self.ledger.owe(usage);
     }
 
     /// Takes what was [billed](Self::bill) and not taken yet, to report it.
     pub fn take_bill(&self) -> Option<Usage> {
-        lock(&self.ledger().owed).take()
+        lock(&self.ledger.owed).take()
     }
 
     /// Ends when the run is cancelled or out of time; for `select!`. With a [`Limits::wall`] it needs a tokio
@@ -287,15 +312,11 @@ impl RunContext {
         }
     }
 
-    /// A value that lives as long as the run, one for each key and made at its first use: for hooks and tools that
-    /// count within a run. A key belongs to one type; another type gets a value of its own that is not kept.
+    /// A value that lives as long as the run's contexts, one for each key and made at its first use: for hooks and
+    /// tools that count within a run. A key belongs to one type; another type gets a value of its own that is not kept.
     pub fn scratch<T: Default + Send + Sync + 'static>(&self, key: Uuid) -> Arc<T> {
-        let value = lock(&self.run.scratch).entry(key).or_insert_with(|| Arc::new(T::default())).clone();
+        let value = lock(&self.scratch).entry(key).or_insert_with(|| Arc::new(T::default())).clone();
         value.downcast().unwrap_or_default()
-    }
-
-    fn ledger(&self) -> &Arc<Ledger> {
-        self.branch.as_ref().unwrap_or(&self.run.ledger)
     }
 }
 
@@ -326,4 +347,30 @@ fn take(count: &AtomicU32, max: Option<u32>) -> Result<(), StopReason> {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is behind these locks is whole between any two statements, so a panic elsewhere has not spoiled it.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limits, RunContext};
+    use crate::{StopReason, Usage};
+    use uuid::Uuid;
+
+    #[test]
+    fn background_work_shares_the_run_but_not_its_scratch() {
+        let run = RunContext::new(Limits { model_calls: Some(1), ..Limits::default() });
+        let kept = std::sync::Arc::downgrade(&run.scratch::<u8>(Uuid::nil()));
+        let background = run.in_background();
+        assert_eq!(background.id(), run.id());
+        assert_eq!((background.take_model_call(), run.take_model_call()), (Ok(()), Err(StopReason::BudgetExhausted)));
+        let usage = Usage { input_tokens: 7, ..Usage::default() };
+        background.bill(usage);
+        assert_eq!((run.spent().tokens, run.take_bill(), background.clone().take_bill()), (7, None, Some(usage)));
+        background.owe(usage);
+        assert!(kept.upgrade().is_some());
+        let parent = run.ledger.clone();
+        drop(run);
+        assert!(kept.upgrade().is_none(), "scratch goes with the contexts that share it");
+        drop(background);
+        assert_eq!(parent.owed.lock().unwrap().take(), Some(usage), "what nobody took goes to the run");
+    }
 }

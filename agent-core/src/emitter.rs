@@ -11,7 +11,7 @@ use std::{
 use futures::{Stream, StreamExt};
 use pin_project_lite::pin_project;
 use serde::Serialize;
-use tracing::{Instrument, instrument::Instrumented};
+use tracing::{Instrument, Span, instrument::Instrumented};
 use uuid::Uuid;
 
 use crate::{
@@ -30,12 +30,26 @@ pub fn updates<'a, Fut>(author: impl Into<Arc<str>>, cx: &RunContext, body: impl
 where
     Fut: Future<Output = Result<StopReason>> + Send + 'a,
 {
-    let shared = Arc::new(Shared { author: author.into(), cx: cx.clone(), slot: Mutex::default() });
+    let author = author.into();
+    let span = telemetry::agent(&author, cx);
+    updates_in(span, author, cx, body)
+}
+
+/// As [`updates`], in another span than that of an agent.
+pub(crate) fn updates_in<'a, Fut>(
+    span: Span,
+    author: Arc<str>,
+    cx: &RunContext,
+    body: impl FnOnce(Emitter) -> Fut,
+) -> Updates<'a>
+where
+    Fut: Future<Output = Result<StopReason>> + Send + 'a,
+{
+    let shared = Arc::new(Shared { author, cx: cx.clone(), slot: Mutex::default() });
     if &*shared.author == Event::CALLER {
         let (end, used) = (Some(Err(callers_name())), Usage::default());
         return Box::pin(Run { shared, body: None::<Instrumented<Fut>>, end, used });
     }
-    let span = telemetry::run(&shared.author, cx);
     let body = body(Emitter { shared: shared.clone() }).instrument(span);
     Box::pin(Run { shared, body: Some(body), end: None, used: Usage::default() })
 }
@@ -290,7 +304,7 @@ impl<Fut: Future<Output = Result<StopReason>>> Stream for Run<Fut> {
     }
 }
 
-fn close_span(span: &tracing::Span, end: &Result<StopReason>, used: Usage) {
+fn close_span(span: &Span, end: &Result<StopReason>, used: Usage) {
     if span.is_disabled() {
         return;
     }

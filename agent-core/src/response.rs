@@ -1,7 +1,5 @@
 //! A run, folded.
 
-use std::fmt;
-
 use futures::StreamExt;
 
 use crate::{
@@ -62,19 +60,12 @@ impl AgentResponse {
 }
 
 /// A run that ended with anything but [`StopReason::Completed`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("the run ended before its work was done: {}", .response.stop)]
 pub struct Unfinished {
     /// What it came to.
     pub response: AgentResponse,
 }
-
-impl fmt::Display for Unfinished {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the run ended before its work was done: {}", self.response.stop)
-    }
-}
-
-impl std::error::Error for Unfinished {}
 
 /// So that `?` works where [`Error`] is wanted; the source is the [`Unfinished`] itself.
 impl From<Unfinished> for Error {

@@ -13,8 +13,8 @@ use uuid::Uuid;
 use crate::{
     Agent, ChatMessage, Emitter, Event, Result, RunContext, SessionStore, StateChange, StopReason, Update, Updates,
     calls::{CallLog, check_answers},
-    emitter::{ended, no_end},
-    updates,
+    emitter::{ended, no_end, updates_in},
+    telemetry,
 };
 
 /// Runs an agent on stored sessions. Each event is stored, then shown, and only then does the agent go on; so what
@@ -60,7 +60,8 @@ impl Runner {
     ) -> Updates<'static> {
         let (id, message, shared) = (id.into(), message.into(), self.shared.clone());
         let author: Arc<str> = shared.agent.info().name.as_str().into();
-        updates(author, &cx, |out| async move { shared.go(&id, message, out).await })
+        let span = telemetry::run(&author, &id, &cx);
+        updates_in(span, author, &cx, |out| async move { shared.go(&id, message, out).await })
     }
 }
 

@@ -22,6 +22,7 @@ use crate::{ChatMessage, Event, Role, StateChange, ToolCall, calls::CallLog};
 /// assert_eq!(session.get::<String>("tone").as_deref(), Some("dry"));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Session {
     messages: Arc<Vec<ChatMessage>>,
     state: Arc<Map<String, Value>>,

@@ -509,6 +509,25 @@ async fn an_event_that_could_not_be_loaded_again_is_refused() {
     assert_eq!(store.load("a").await.unwrap(), Stored::default());
 }
 
+#[tokio::test]
+async fn a_session_s_file_is_read_wherever_it_lies() {
+    let (dir, store) = store();
+    let events = [fixed("one"), fixed("two")];
+    store.append("chat/42", 0, &events).await.unwrap();
+    let moved = dir.path().join("a copy");
+    fs::rename(dir.path().join("chat%2f42.jsonl"), &moved).unwrap();
+    assert_eq!(JsonlStore::read_file(&moved).unwrap(), ("chat/42".to_owned(), events.to_vec()));
+
+    let whole = fs::read_to_string(&moved).unwrap();
+    fs::write(&moved, &whole[..whole.len() - 1]).unwrap();
+    let (_, left) = JsonlStore::read_file(&moved).unwrap();
+    assert_eq!(left, Vec::new(), "a torn line is left out");
+    assert_eq!(fs::read_to_string(&moved).unwrap(), whole[..whole.len() - 1], "and nothing is changed");
+
+    let error = JsonlStore::read_file(dir.path().join("absent")).unwrap_err();
+    insta::assert_snapshot!(shown(&error, dir.path()), @"Store: read session file `[dir]/absent`: there is no such file");
+}
+
 /// Keeps the warnings of all threads.
 struct Warnings;
 

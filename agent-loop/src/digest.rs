@@ -5,9 +5,9 @@ use serde_json::Value;
 use xxhash_rust::xxh64::Xxh64;
 
 /// The hash (XXH64) of the texts, data and calls of a run's assistant messages, without ids and thoughts. The order of
-/// the keys in arguments does not matter.
-pub(crate) fn digest(response: &AgentResponse) -> u64 {
-    let mut hash = Xxh64::new(0);
+/// the keys in arguments does not matter. `begun` is the digest of what the same pass did before it was interrupted.
+pub(crate) fn digest(begun: Option<u64>, response: &AgentResponse) -> u64 {
+    let mut hash = Xxh64::new(begun.unwrap_or_default());
     for message in response.messages().filter(|message| message.role == Role::Assistant) {
         message.contents.iter().for_each(|content| add(&mut hash, content));
     }

@@ -6,14 +6,15 @@ use agent_core::{AgentResponse, ChatMessage, Result, RunContext, Session};
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 
-use crate::{LoopEvaluation, digest::digest};
+use crate::{LoopEvaluation, Verdict, digest::digest, outcome::Progress};
 
 /// Decides after each iteration whether the loop goes on.
 ///
 /// An evaluator is a function of its [`LoopContext`] and nothing else: it may be shared by loops that run at once, and
 /// a resumed loop asks it as if nothing had happened. An error ends the run; it is never read as "stop" or "go on".
 /// One that calls a model takes the call before and bills its tokens after, see
-/// [`RunContext::take_model_call`] and [`RunContext::bill`].
+/// [`RunContext::take_model_call`] and [`RunContext::bill`]; where the call is refused it returns
+/// [`Interrupted`](crate::Interrupted).
 #[async_trait]
 pub trait LoopEvaluator: Send + Sync {
     /// Its name in the loop's record, unique in a loop.
@@ -21,6 +22,12 @@ pub trait LoopEvaluator: Send + Sync {
 
     /// Judges the iteration that just ended.
     async fn evaluate(&self, cx: &LoopContext<'_>) -> Result<LoopEvaluation>;
+
+    /// The same with what is to be noted in the session's state; this is what a loop asks. Only an evaluator that has
+    /// to remember what it said needs to write it, and then [`evaluate`](Self::evaluate) in its terms.
+    async fn verdict(&self, cx: &LoopContext<'_>) -> Result<Verdict> {
+        Ok(self.evaluate(cx).await?.into())
+    }
 }
 
 /// What an evaluator is told.
@@ -38,14 +45,16 @@ pub struct LoopContext<'a> {
     pub earlier: &'a [Iteration],
     /// What the iteration came to: the inner agent's events, and the tokens of the whole pass.
     pub last: &'a AgentResponse,
-    /// The run.
+    /// The run, in this iteration.
     pub run: &'a RunContext,
 }
 
 impl LoopContext<'_> {
     /// The digest of the iteration that just ended, comparable with [`Iteration::digest`].
     pub fn digest(&self) -> u64 {
-        digest(self.last)
+        let step = self.run.path().last();
+        let begun = step.and_then(|step| Progress::interrupted_digest(self.session, &step.name));
+        digest(begun, self.last)
     }
 }
 
@@ -72,6 +81,10 @@ macro_rules! forward_evaluator {
 
             async fn evaluate(&self, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
                 (**self).evaluate(cx).await
+            }
+
+            async fn verdict(&self, cx: &LoopContext<'_>) -> Result<Verdict> {
+                (**self).verdict(cx).await
             }
         }
     };

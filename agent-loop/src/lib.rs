@@ -73,7 +73,11 @@
 //! # Evaluators
 //!
 //! - [`evaluate_fn`], [`evaluate_async_fn`]: from a function of the [`LoopContext`].
-//! - [`CompletionMarker`], [`StateEquals`], `CommandSucceeds`: look for a word, a state, an exit code.
+//! - [`CompletionMarker`], [`StateEquals`], `MatchesSchema`, `CommandSucceeds`: look for a word, a state, a form, an
+//!   exit code.
+//! - [`Judge`]: another model, or a panel, given the request and the answer.
+//! - [`TodosDone`] with [`todo_tools`]: until the agent has done what it planned.
+//! - [`BackgroundDone`] of [`BackgroundTasks`]: waits for agents that the agent started in the background.
 //! - [`UntilEscalated`]: for bodies that say themselves when they are done.
 //! - Guards: [`TokenBudget`], [`TimeBudget`], [`Stalled`], [`Oscillating`].
 //! - Combined: [`any_of`], [`all_of`], [`at_most`], [`only_while`].
@@ -88,6 +92,9 @@
 //!     .evaluator(Stalled::new(3))
 //!     .evaluator(CompletionMarker::new("ALL DONE").at_end());
 //! ```
+//!
+//! A loop that shares its context for long needs [`Compaction`], a hook of the chat agent that keeps requests under a
+//! token budget.
 //!
 //! # Taking a loop up again
 //!
@@ -152,25 +159,38 @@
 //! # Feature flags
 //!
 //! - `command` (on by default): `CommandSucceeds`, an evaluator that runs a program.
+//! - `schema`: `MatchesSchema`, an evaluator that validates JSON.
 
+mod compaction;
 mod digest;
 mod evaluation;
 mod evaluator;
 mod evaluators;
 mod loop_agent;
+mod model_call;
+mod numbers;
 mod options;
 mod outcome;
+mod tasks;
+mod telemetry;
+mod text;
+mod todos;
 
-pub use evaluation::LoopEvaluation;
+pub use compaction::Compaction;
+pub use evaluation::{Interrupted, LoopEvaluation, Verdict};
 pub use evaluator::{
     EvaluateAsyncFn, EvaluateFn, Iteration, LoopContext, LoopEvaluator, evaluate_async_fn, evaluate_fn,
 };
 #[cfg(feature = "command")]
 pub use evaluators::CommandSucceeds;
+#[cfg(feature = "schema")]
+pub use evaluators::MatchesSchema;
 pub use evaluators::{
-    AllOf, AnyOf, AtMost, CompletionMarker, OnlyWhile, Oscillating, Stalled, StateEquals, TimeBudget, TokenBudget,
-    UntilEscalated, all_of, any_of, at_most, only_while,
+    AllOf, AnyOf, AtMost, CompletionMarker, Judge, OnlyWhile, Oscillating, Stalled, StateEquals, TimeBudget,
+    TokenBudget, UntilEscalated, all_of, any_of, at_most, only_while,
 };
 pub use loop_agent::LoopAgent;
 pub use options::{ContextMode, LoopOptions};
 pub use outcome::{IterationRecord, LoopOutcome};
+pub use tasks::{BackgroundDone, BackgroundTasks, TaskRecord, TaskStatus};
+pub use todos::{TodosDone, todo_tools};

@@ -34,6 +34,6 @@ pub enum ContextMode {
     #[default]
     Shared,
     /// What was there when the loop began, and all feedback so far as one message. The messages of earlier iterations
-    /// are forgotten; the state is kept.
+    /// are forgotten, but for the results of calls from before; the state is kept.
     Fresh,
 }

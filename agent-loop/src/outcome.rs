@@ -106,9 +106,17 @@ pub(crate) struct Progress {
     /// What an interrupted pass has used.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) partial: Usage,
+    /// What it came to before the interruption.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) digest: Option<u64>,
 }
 
 impl Progress {
+    /// What the current pass of the loop of this name came to before it was interrupted.
+    pub(crate) fn interrupted_digest(session: &Session, name: &str) -> Option<u64> {
+        session.state().get(&*Keys::new(name).record)?.get("digest")?.as_u64()
+    }
+
     /// A loop that begins now.
     pub(crate) fn begin(session: &Session) -> Self {
         let messages = session.messages().len();

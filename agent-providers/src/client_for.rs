@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use agent_core::{ChatClient, Error, ErrorKind, Result};
 
-use crate::{HttpOptions, OpenAi, OpenAiResponses, Retry, RetryOptions, Secret, settings};
+use crate::{Anthropic, Gemini, HttpOptions, Ollama, OpenAi, OpenAiResponses, Retry, RetryOptions, Secret, settings};
 
 /// What a name may begin with.
-const SERVICES: [&str; 3] = ["openai", "openai-responses", "openai-compatible"];
+const SERVICES: [&str; 6] = ["openai", "openai-responses", "openai-compatible", "anthropic", "gemini", "ollama"];
 
 /// The client of a name such as `openai:gpt-5` or `openai-compatible:qwen`, set up by the environment (see the crate's
 /// table of variables). `base_url` wins over the variable. Calls are [retried](Retry) as by default.
@@ -56,6 +56,18 @@ pub fn client_from_vars(
             };
             Ok(retried(OpenAi::compatible(model, &base_url, key, HttpOptions::default())?))
         }
+        "anthropic" => {
+            let key = settings::required(service, "ANTHROPIC_API_KEY", &look_up)?;
+            Ok(retried(Anthropic::new(model, key, options("ANTHROPIC_BASE_URL"))?))
+        }
+        "gemini" => {
+            let key = settings::required(service, "GEMINI_API_KEY", &look_up)?;
+            Ok(retried(Gemini::new(model, key, options("GEMINI_BASE_URL"))?))
+        }
+        "ollama" => {
+            let key = settings::optional("OLLAMA_API_KEY", &look_up).map(Secret::from);
+            Ok(retried(Ollama::new(model, key, options("OLLAMA_BASE_URL"))?))
+        }
         _ => Err(unknown()),
     }
 }
@@ -76,11 +88,22 @@ mod tests {
     #[test]
     fn a_name_and_the_environment_make_a_client() {
         const HERE: &str = "http://localhost:8080/v1";
-        let set = vars(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", HERE), ("OPENAI_COMPATIBLE_BASE_URL", HERE)]);
+        let set = vars(&[
+            ("OPENAI_API_KEY", "k"),
+            ("OPENAI_BASE_URL", HERE),
+            ("OPENAI_COMPATIBLE_BASE_URL", HERE),
+            ("ANTHROPIC_API_KEY", "k"),
+            ("ANTHROPIC_BASE_URL", HERE),
+            ("GEMINI_API_KEY", "k"),
+            ("GEMINI_BASE_URL", HERE),
+        ]);
         for (name, model) in [
             ("openai:gpt-test", "gpt-test"),
             ("openai-responses:gpt-test", "gpt-test"),
             ("openai-compatible:org/model:free", "org/model:free"),
+            ("anthropic:claude-test", "claude-test"),
+            ("gemini:gemini-test", "gemini-test"),
+            ("ollama:qwen3:0.6b", "qwen3:0.6b"),
         ] {
             assert_eq!(client_from_vars(name, None, &set).map(|client| client.model().to_owned()).unwrap(), model);
         }
@@ -94,6 +117,8 @@ mod tests {
             ("openai:", None),
             ("closedai:gpt-test", None),
             ("openai:gpt-test", None),
+            ("anthropic:m", None),
+            ("gemini:m", None),
             ("openai-compatible:m", None),
             ("openai-compatible:m", Some("localhost:8080")),
             ("openai-compatible:m", Some("http://me:secret@localhost/v1")),

@@ -5,6 +5,9 @@
 //! |---|---|
 //! | [`OpenAi`] | OpenAI's Chat Completions, and all that is compatible: llama.cpp, vLLM, OpenRouter, Groq, … |
 //! | [`OpenAiResponses`] | OpenAI's Responses, whose encrypted thoughts come back to the model |
+//! | [`Anthropic`] | Anthropic's Messages, whose signed thoughts come back to the model |
+//! | [`Gemini`] | Gemini's generateContent, whose signatures of thoughts come back to the model |
+//! | [`Ollama`] | Ollama's own chat, made to refuse a conversation that it would cut |
 //!
 //! Each is a [`ChatClient`](agent_core::ChatClient): an agent of `agent-core` asks it, and streams what it says.
 //!
@@ -31,8 +34,12 @@
 //! | `openai:MODEL` | `OPENAI_API_KEY` | `OPENAI_BASE_URL`, if set |
 //! | `openai-responses:MODEL` | `OPENAI_API_KEY` | `OPENAI_BASE_URL`, if set |
 //! | `openai-compatible:MODEL` | `OPENAI_COMPATIBLE_API_KEY`, if set | `OPENAI_COMPATIBLE_BASE_URL` |
+//! | `anthropic:MODEL` | `ANTHROPIC_API_KEY` | `ANTHROPIC_BASE_URL`, if set; without `/v1` |
+//! | `gemini:MODEL` | `GEMINI_API_KEY` | `GEMINI_BASE_URL`, if set; without `/v1beta` |
+//! | `ollama:MODEL` | `OLLAMA_API_KEY`, if set | `OLLAMA_BASE_URL`, if set; else `http://127.0.0.1:11434` |
 //!
-//! The `from_env` of a client reads its model from a variable, too: `OPENAI_MODEL`. Keys are [`Secret`]s: sent in
+//! The `from_env` of a client reads its model from a variable, too: `OPENAI_MODEL`, `ANTHROPIC_MODEL`, `GEMINI_MODEL` or
+//! `OLLAMA_MODEL`. Keys are [`Secret`]s: sent in
 //! headers alone, and in no `Debug`, error, trace or cassette.
 //!
 //! # Errors
@@ -77,13 +84,21 @@
 //! used; where there is one, it is preferred.
 
 mod answer;
+mod anthropic;
+#[cfg(test)]
+mod cases;
 mod client_for;
+mod dialect;
 mod error;
+mod extra;
 mod framing;
+mod gemini;
 mod limited;
 mod media;
+mod ollama;
 mod openai_chat;
 mod openai_responses;
+mod orders;
 mod recorded;
 mod retry;
 mod schema;
@@ -95,9 +110,12 @@ mod transport;
 mod unsupported;
 mod wire;
 
+pub use anthropic::Anthropic;
 pub use client_for::{client_for, client_from_vars};
 pub use error::{ProviderError, ProviderErrorKind};
+pub use gemini::Gemini;
 pub use limited::{Limited, LimitedOptions};
+pub use ollama::Ollama;
 pub use openai_chat::OpenAi;
 pub use openai_responses::OpenAiResponses;
 pub use recorded::{CassetteMode, Recorded, RecordedClient};

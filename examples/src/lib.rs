@@ -10,3 +10,8 @@ pub mod sql;
 pub use command_line::{ModelArgs, exit, repeatable};
 pub use printer::{call_text, print_run};
 pub use scripted::Script;
+
+/// The program on the workspace's front page compiles, and its test passes.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

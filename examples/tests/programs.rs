@@ -20,6 +20,13 @@ fn sql_refine_passes_after_feedback() {
 }
 
 #[test]
+fn the_front_page_shows_what_sql_refine_prints() {
+    let printed = String::from_utf8(example(SQL_REFINE).output().unwrap().stdout).unwrap();
+    let shown = format!("--bin sql_refine\n{}\n```", printed.trim_end());
+    assert!(include_str!("../../README.md").contains(&shown), "README.md does not show:\n{printed}");
+}
+
+#[test]
 fn sql_refine_answers_the_other_questions() {
     let answers = ["2", "3", "4"].map(|question| transcript(example(SQL_REFINE).args(["--question", question])));
     insta::assert_snapshot!(answers.join("\n"));

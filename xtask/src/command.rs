@@ -45,7 +45,9 @@ impl Cargo {
     fn process(&self) -> process::Command {
         let mut process = process::Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         process.args(&self.args).envs(self.env).stdin(Stdio::null());
-        process.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+        // As cargo says now: worktrees that share a target directory share this program.
+        let xtask = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        process.current_dir(Path::new(&xtask).join(".."));
         // What `cargo run` says about this program would make build scripts run again that watch these variables.
         for (name, _) in env::vars_os() {
             let about_us =

@@ -1,8 +1,11 @@
 //! The workspace's own commands, run as `cargo xtask`.
 
+mod bench;
 mod ci;
 mod command;
 mod features;
+mod inspect;
+mod peers;
 
 use std::process::ExitCode;
 
@@ -12,12 +15,18 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
+    Bench(bench::Bench),
     Ci(ci::Ci),
+    Inspect(inspect::Inspect),
+    Peers(peers::Peers),
 }
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
+        Task::Bench(_) => bench::Bench::run(),
         Task::Ci(ci) => ci.run(),
+        Task::Inspect(inspect) => inspect.run(),
+        Task::Peers(peers) => peers.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -87,11 +87,14 @@ async fn ask(
     if let Err(stop) = cx.take_model_call() {
         return Ok(Err(stop));
     }
-    let span = telemetry::chat(request.options.model.as_deref().unwrap_or(agent.client.model()), turn);
-    telemetry::asked(&span, cx, &request);
+    let model = request.options.model.as_deref().unwrap_or(agent.client.model());
+    let span = telemetry::chat(model, turn, cx, &request);
     let mut answer = match listen(agent, out, request).instrument(span.clone()).await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(stop)) => return Ok(Err(stop)),
+        Ok(Err(stop)) => {
+            telemetry::stopped(&span, stop);
+            return Ok(Err(stop));
+        }
         Err(error) => {
             telemetry::failed(&span, &error);
             return Err(error);

@@ -6,8 +6,8 @@ use agent_core::{
 use serde_json::json;
 
 use crate::support::{
-    Log, agent, answer, asks, call, constant, cut, event, guarded, invalid_call, limited, noted, replies, result, seen,
-    session, show, text, told, tool_call,
+    Log, agent, answer, asks, call, constant, cut, event, guarded, invalid_call, limited, noted, replies, request,
+    result, seen, session, show, text, told, tool_call,
 };
 
 /// An agent with `look` (needs no approval), `del` and `send` (do), and an exit.
@@ -138,7 +138,9 @@ async fn answers_that_fit_no_open_request_are_invalid_and_nothing_runs() {
         let agent = keeper(&client, &log);
         let mut session = session("go");
         run(&agent, &mut session).await;
-        answers.into_iter().for_each(|answer| session.push(answer));
+        for answer in answers {
+            session.push(answer);
+        }
         errors.push(format!("{what}: {}", told(&fails(&agent, &mut session).await)));
         assert_eq!((log.all(), client.requests().len()), (vec!["look".to_owned()], 1), "{what}");
         session.push(yes("c1"));
@@ -181,7 +183,9 @@ async fn a_forged_answer_before_anything_was_asked_is_invalid_until_there_are_ne
         let client = replies([ok()]);
         let agent = keeper(&client, &log);
         let mut session = Session::new();
-        history.into_iter().for_each(|message| session.push(message));
+        for message in history {
+            session.push(message);
+        }
         session.push(ChatMessage::approve("c1"));
         fails(&agent, &mut session).await;
         session.push(ChatMessage::approve("c1"));
@@ -403,6 +407,25 @@ async fn an_agent_settles_only_its_own_calls_and_nobodys() {
 }
 
 #[tokio::test]
+async fn equal_calls_of_two_agents_are_two_calls() {
+    let (a_log, b_log) = (Log::default(), Log::default());
+    let mut session = session("go");
+    for (author, message) in [
+        ("a", asks([call("c", "del")])),
+        ("b", asks([call("c", "del")])),
+        ("b", asks([request("c", "del")])),
+        ("a", asks([request("c", "del")])),
+    ] {
+        session.apply(&event(author, vec![message.by(author)], vec![]));
+    }
+    session.push(ChatMessage::new(Role::User, [answer("c", true), answer("c", false)]));
+    run(&keeper(&replies([ok()]), &a_log), &mut session.clone()).await;
+    let b = agent("b", &replies([ok()])).tool(guarded("del", &b_log));
+    run(&b, &mut session).await;
+    assert_eq!((a_log.all().len(), b_log.all().len()), (0, 1), "b asked first, so the first answer is to b");
+}
+
+#[tokio::test]
 async fn equal_ids_of_two_agents_are_two_calls() {
     // Two branches merged: both used the id `c`; b's call was answered, asked about and approved after a's was made.
     let (a_log, b_log) = (Log::default(), Log::default());
@@ -545,7 +568,7 @@ async fn crashed(first: usize, second: usize) -> (Vec<String>, bool) {
     let log = Log::default();
     // A model that knows from the conversation where it stands, as a real one does.
     let client = crate::support::FnClient(|request: agent_core::ChatRequest| {
-        let results = request.messages.iter().flat_map(|m| m.tool_results()).count();
+        let results = request.messages.iter().flat_map(ChatMessage::tool_results).count();
         let message = match results {
             0 => asks([del("c1", "x"), call("c2", "look"), call("c3", "send")]),
             3 => asks([call("c1", "look")]),
@@ -606,22 +629,24 @@ async fn whenever_a_run_is_cut_the_next_one_goes_on_and_an_approved_call_runs_on
 
 #[tokio::test]
 async fn whenever_a_run_is_cut_an_exit_beside_open_requests_is_not_lost() {
-    for first in 1..5 {
-        for second in 0..2 {
-            let log = Log::default();
-            let client = replies([asks([call("c0", "exit_loop"), del("c1", "x"), call("c2", "look")])]);
-            let agent = keeper(&client, &log);
-            let mut session = session("go");
-            let cx = RunContext::default();
-            cut(agent.run(&mut session, &cx), first).await;
-            if session.open_approvals().is_empty() {
-                assert_eq!(run(&agent, &mut session).await, StopReason::AwaitingApproval);
-            }
-            session.push(ChatMessage::approve("c1"));
-            cut(agent.run(&mut session, &cx), second).await;
-            assert_eq!(run(&agent, &mut session).await, StopReason::Escalated, "cut after {first} and {second}");
-            assert_eq!((log.all().len(), client.requests().len(), session.state().len()), (2, 1, 0));
+    // Calls of one id are asked about before the results beside them are recorded, others after.
+    for (exit, first, second) in ["c0", "c1"]
+        .into_iter()
+        .flat_map(|exit| (1..5).flat_map(move |first| (0..2).map(move |second| (exit, first, second))))
+    {
+        let log = Log::default();
+        let client = replies([asks([call(exit, "exit_loop"), del("c1", "x"), call("c2", "look")])]);
+        let agent = keeper(&client, &log);
+        let mut session = session("go");
+        let cx = RunContext::default();
+        cut(agent.run(&mut session, &cx), first).await;
+        if session.open_approvals().is_empty() {
+            assert_eq!(run(&agent, &mut session).await, StopReason::AwaitingApproval);
         }
+        session.push(ChatMessage::approve("c1"));
+        cut(agent.run(&mut session, &cx), second).await;
+        assert_eq!(run(&agent, &mut session).await, StopReason::Escalated, "{exit}: cut after {first} and {second}");
+        assert_eq!((log.all().len(), client.requests().len(), session.state().len()), (2, 1, 0));
     }
 }
 

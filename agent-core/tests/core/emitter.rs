@@ -124,7 +124,7 @@ async fn sends_from_unordered_futures_all_come() {
         while sends.next().await.is_some() {}
         Ok(StopReason::Completed)
     });
-    let mut came = timeout(Duration::from_secs(60), words(run)).await.expect("the run hangs");
+    let mut came = timeout(Duration::from_mins(1), words(run)).await.expect("the run hangs");
     assert_eq!(came.pop().as_deref(), Some("completed"));
     came.sort_unstable();
     let mut expected: Vec<_> = (0..100).flat_map(|i| (0..3).map(move |j| format!("{i}.{j}"))).collect();
@@ -153,12 +153,29 @@ async fn sends_from_other_tasks_neither_hang_nor_get_lost() {
         }
         Ok(StopReason::Completed)
     });
-    let came = timeout(Duration::from_secs(60), words(run)).await.expect("the run hangs");
+    let came = timeout(Duration::from_mins(1), words(run)).await.expect("the run hangs");
     assert_eq!((came.len(), came.last().map(String::as_str)), (5 * 200 + 1, Some("completed")));
     for sender in ["0", "1", "2", "3", "body"] {
         let own = came.iter().filter(|word| word.starts_with(&format!("{sender}.")));
         assert!(own.eq(&(0..200).map(|i| format!("{sender}.{i}")).collect::<Vec<_>>()), "{sender} in order");
     }
+}
+
+#[tokio::test]
+async fn a_send_elsewhere_waits_until_the_next_update_is_asked_for_however_often_it_is_polled() {
+    let (give, take) = tokio::sync::oneshot::channel();
+    let mut run = run(|out| async move {
+        give.send(out.clone()).ok();
+        std::future::pending().await
+    });
+    assert!(run.next().now_or_never().is_none());
+    let out = take.await.unwrap();
+    let mut send = Box::pin(out.delta(piece("x")));
+    assert_eq!([(&mut send).now_or_never(), (&mut send).now_or_never()], [None, None], "placed");
+    assert!(run.next().now_or_never().is_some());
+    assert_eq!((&mut send).now_or_never(), None, "taken");
+    assert!(run.next().now_or_never().is_none());
+    assert_eq!((&mut send).now_or_never(), Some(()), "the next one is asked for");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -398,18 +415,21 @@ async fn an_unfinished_response_is_not_accepted_and_is_the_source_of_the_error()
     assert_eq!(source.map(|unfinished| unfinished.response.stop), Some(StopReason::Length));
 }
 
+async fn ask(agent: impl Agent, session: &mut Session) -> String {
+    agent.ask(session, "go").await.unwrap().text()
+}
+
 #[tokio::test]
 async fn every_pointer_to_an_agent_is_the_agent() {
     let agent = ScriptedAgent::new("a").says("1").says("2").says("3").says("4");
     let boxed: Box<dyn Agent> = Box::new(agent.clone());
     let shared: Arc<dyn Agent> = Arc::new(agent.clone());
     let mut session = Session::new();
-    let mut texts = vec![];
-    texts.push((&agent).ask(&mut session, "go").await.unwrap().text());
-    texts.push(boxed.ask(&mut session, "go").await.unwrap().text());
-    texts.push(shared.ask(&mut session, "go").await.unwrap().text());
-    texts.push((&*shared).ask(&mut session, "go").await.unwrap().text());
-    assert_eq!((texts.join(""), agent.runs(), boxed.info()), ("1234".to_owned(), 4, agent.info()));
+    let mut texts = ask(&agent, &mut session).await;
+    texts += &ask(&boxed, &mut session).await;
+    texts += &ask(shared.clone(), &mut session).await;
+    texts += &ask(&*shared, &mut session).await;
+    assert_eq!((texts, agent.runs(), boxed.info()), ("1234".to_owned(), 4, agent.info()));
 }
 
 #[tokio::test]

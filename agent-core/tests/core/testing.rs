@@ -1,6 +1,6 @@
 use agent_core::{
     Agent, AgentExt, AgentInfo, ChatClient, ChatMessage, ChatRequest, ChatUpdate, Content, Draft, Error, ErrorKind,
-    Event, LoopStep, Role, RunContext, Session, SessionStore, StopReason, Update, Updates, agent_fn,
+    Event, LoopStep, Role, RunContext, Session, SessionStore, StopReason, Stored, Update, Updates, agent_fn,
     testing::{PairingClient, RecordingStore, ScriptedAgent, ScriptedClient, assert_laws},
     updates,
 };
@@ -12,10 +12,12 @@ use crate::support::{
     answer, asks, call, event, invalid_call, request, result, session, show, text, thought, tokens, told,
 };
 
+type Yields = Box<dyn Fn(&RunContext) -> Vec<Update> + Send + Sync>;
+
 /// An agent that yields what it is told to, and applies the events that it is told to.
 struct Raw {
     info: AgentInfo,
-    yields: Box<dyn Fn(&RunContext) -> Vec<Update> + Send + Sync>,
+    yields: Yields,
     applies: bool,
 }
 
@@ -287,7 +289,7 @@ async fn a_recording_store_keeps_what_was_appended_in_order() {
         (vec!["x".to_owned(), "y".to_owned()], 2)
     );
     store.delete("x").await.unwrap();
-    assert_eq!((store.load("x").await.unwrap(), store.appended().len()), (Default::default(), 3));
+    assert_eq!((store.load("x").await.unwrap(), store.appended().len()), (Stored::default(), 3));
 }
 
 #[tokio::test]

@@ -8,9 +8,9 @@ use std::{
 };
 
 use agent_core::{
-    Agent, AgentExt, AgentInfo, BoxError, ChatAgentOptions, ChatMessage, Content, DuplicateCalls, Error, ErrorKind,
-    Limits, RunContext, Session, StateChange, StopReason, Tool, ToolBudget, ToolContext, ToolOutput, ToolResult,
-    Update, Updates, agent_fn, agent_tool, exit_loop,
+    Agent, AgentExt, AgentInfo, BoxError, ChatAgent, ChatAgentOptions, ChatMessage, Content, DuplicateCalls, Error,
+    ErrorKind, Limits, RunContext, Session, StateChange, StopReason, Tool, ToolBudget, ToolContext, ToolOutput,
+    ToolResult, Update, Updates, agent_fn, agent_tool, exit_loop,
     testing::{ScriptedAgent, ScriptedClient, assert_laws},
     tool_fn,
 };
@@ -31,7 +31,7 @@ fn with_args(id: &str, name: &str, arguments: Value) -> Content {
 /// Runs an agent whose model makes these calls and then says "ok"; returns the session's results as text.
 async fn results_of(tools: Vec<Box<dyn Tool>>, calls: Vec<Content>, cx: &RunContext) -> (String, StopReason) {
     let client = replies([asks(calls), ChatMessage::assistant("ok")]);
-    let agent = tools.into_iter().fold(agent("a", &client), |agent, tool| agent.tool(tool));
+    let agent = tools.into_iter().fold(agent("a", &client), ChatAgent::tool);
     let mut session = session("go");
     let updates = assert_laws(&agent, &mut session, cx).await;
     let Some(Update::Done(stop)) = updates.last() else { unreachable!("the laws hold") };
@@ -107,11 +107,12 @@ async fn whatever_a_tool_comes_to_is_a_result_that_the_model_reads() {
     "#);
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
 #[tokio::test]
 async fn arguments_that_are_null_are_an_empty_object() {
     let tool = tool_fn("t", "", |args: Value, _| async move { Ok(format!("args {args}")) });
-    #[derive(Deserialize, JsonSchema)]
-    struct Nothing {}
     let nothing = tool_fn("n", "", |_: Nothing, _| async { Ok("nothing needed") });
     let calls = vec![with_args("c1", "t", Value::Null), with_args("c2", "n", Value::Null)];
     let (results, _) = results_of(vec![Box::new(tool), Box::new(nothing)], calls, &RunContext::default()).await;
@@ -130,7 +131,7 @@ async fn an_agent_without_tools_says_so() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_takes_too_long_is_dropped() {
     let slow = tool_fn("slow", "", |_: Value, _| async {
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
         Ok("too late")
     });
     let quick = tool_fn("quick", "", |_: Value, _| async {

@@ -421,8 +421,9 @@ async fn an_error_ends_all_branches() {
     let endless = agent_fn("endless", move |_, _| {
         let held = held.clone();
         async move {
-            let _held = held;
-            std::future::pending().await
+            let never = std::future::pending().await;
+            drop(held);
+            never
         }
         .boxed()
     });

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use agent_core::Result;
 use async_trait::async_trait;
 
-use crate::{LoopContext, LoopEvaluation, LoopEvaluator};
+use crate::{LoopContext, LoopEvaluation, LoopEvaluator, Verdict};
 
 /// Evaluators as one, see [`any_of`].
 #[derive(Clone)]
@@ -29,13 +29,19 @@ impl LoopEvaluator for AnyOf {
     }
 
     async fn evaluate(&self, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
+        Ok(self.verdict(cx).await?.evaluation)
+    }
+
+    async fn verdict(&self, cx: &LoopContext<'_>) -> Result<Verdict> {
+        let mut state = Vec::new();
         for member in &self.members {
-            let evaluation = member.evaluate(cx).await?;
-            if evaluation != LoopEvaluation::Satisfied {
-                return Ok(evaluation);
+            let verdict = member.verdict(cx).await?;
+            state.extend(verdict.state);
+            if verdict.evaluation != LoopEvaluation::Satisfied {
+                return Ok(Verdict { evaluation: verdict.evaluation, state });
             }
         }
-        Ok(LoopEvaluation::Satisfied)
+        Ok(Verdict { evaluation: LoopEvaluation::Satisfied, state })
     }
 }
 
@@ -62,17 +68,26 @@ impl LoopEvaluator for AllOf {
     }
 
     async fn evaluate(&self, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
-        let mut first = None;
+        Ok(self.verdict(cx).await?.evaluation)
+    }
+
+    async fn verdict(&self, cx: &LoopContext<'_>) -> Result<Verdict> {
+        let (mut first, mut state) = (None, Vec::new());
         for member in &self.members {
-            match member.evaluate(cx).await? {
-                LoopEvaluation::Satisfied => return Ok(LoopEvaluation::Satisfied),
-                halt @ LoopEvaluation::Halt(_) => return Ok(halt),
+            let verdict = member.verdict(cx).await?;
+            match verdict.evaluation {
+                decided @ (LoopEvaluation::Satisfied | LoopEvaluation::Halt(_)) => {
+                    return Ok(Verdict { evaluation: decided, state: verdict.state });
+                }
                 more @ (LoopEvaluation::Continue(_) | LoopEvaluation::ContinueWith(_)) => {
-                    first.get_or_insert(more);
+                    // What is not said must not be noted as said.
+                    if first.is_none() {
+                        (first, state) = (Some(more), verdict.state);
+                    }
                 }
             }
         }
-        Ok(first.unwrap_or(LoopEvaluation::Satisfied))
+        Ok(Verdict { evaluation: first.unwrap_or(LoopEvaluation::Satisfied), state })
     }
 }
 
@@ -96,8 +111,12 @@ impl<E: LoopEvaluator> LoopEvaluator for AtMost<E> {
     }
 
     async fn evaluate(&self, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
+        Ok(self.verdict(cx).await?.evaluation)
+    }
+
+    async fn verdict(&self, cx: &LoopContext<'_>) -> Result<Verdict> {
         let objections = cx.earlier.iter().filter(|earlier| earlier.by.as_deref() == Some(self.name())).count();
-        if objections >= self.n { Ok(LoopEvaluation::Satisfied) } else { self.inner.evaluate(cx).await }
+        if objections >= self.n { Ok(LoopEvaluation::Satisfied.into()) } else { self.inner.verdict(cx).await }
     }
 }
 
@@ -128,7 +147,11 @@ where
     }
 
     async fn evaluate(&self, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
-        if (self.condition)(cx) { self.inner.evaluate(cx).await } else { Ok(LoopEvaluation::Satisfied) }
+        Ok(self.verdict(cx).await?.evaluation)
+    }
+
+    async fn verdict(&self, cx: &LoopContext<'_>) -> Result<Verdict> {
+        if (self.condition)(cx) { self.inner.verdict(cx).await } else { Ok(LoopEvaluation::Satisfied.into()) }
     }
 }
 

@@ -107,6 +107,22 @@ async fn bills_of_the_inner_agent_are_reported_by_the_loop() {
     assert_eq!(outcome(&session).iterations.iter().map(|record| record.usage).collect::<Vec<_>>(), [tokens(6, 6); 2]);
 }
 
+/// C2: and when it fails, before its error is returned.
+#[tokio::test]
+async fn the_bill_of_an_agent_that_fails_is_in_the_events() {
+    let inner = agent_fn("w", |_, out| {
+        Box::pin(async move {
+            out.cx().bill(tokens(5, 5));
+            Err(boom())
+        })
+    });
+    let mut session = asked("go");
+    let (events, error) = events_until_error(&LoopAgent::new("loop", inner, cap(2)), &mut session).await;
+    assert_eq!(error.to_string(), "boom");
+    assert_eq!(events.iter().filter_map(|event| event.usage).sum::<agent_core::Usage>(), tokens(5, 5));
+    assert_eq!((outcome(&session).stop, outcome(&session).iterations), (None, vec![]));
+}
+
 /// C2
 #[tokio::test]
 async fn a_record_counts_what_its_pass_used_before_an_approval() {

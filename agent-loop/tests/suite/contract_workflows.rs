@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use agent_core::{
-    Agent, ChatAgent, ChatAgentOptions, ChatMessage, Draft, ParallelAgent, RunContext, SequentialAgent, StopReason,
-    ToolContext, ToolOutput, agent_fn, exit_loop,
+    Agent, ChatAgent, ChatAgentOptions, ChatMessage, Content, Draft, Event, ParallelAgent, Role, RunContext,
+    SequentialAgent, StopReason, ToolCall, ToolContext, ToolOutput, agent_fn, agent_tool, exit_loop,
     testing::{PairingClient, ScriptedClient},
     tool_fn,
 };
-use agent_loop::{LoopAgent, LoopEvaluation, LoopOutcome, UntilEscalated, evaluate_async_fn, evaluate_fn};
+use agent_loop::{
+    LoopAgent, LoopEvaluation, LoopEvaluator, LoopOutcome, UntilEscalated, evaluate_async_fn, evaluate_fn,
+};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -125,9 +127,9 @@ async fn parallel_tool_calls_pair_by_id_and_the_later_call_wins() {
     });
     let call = |id: &str, seconds: u32| {
         let (id, name) = (id.to_owned(), "wait".to_owned());
-        agent_core::Content::ToolCall(agent_core::ToolCall { id, name, arguments: json!({"seconds": seconds}) })
+        Content::ToolCall(ToolCall { id, name, arguments: json!({"seconds": seconds}) })
     };
-    let calls = ChatMessage::new(agent_core::Role::Assistant, [call("1", 3), call("2", 1)]);
+    let calls = ChatMessage::new(Role::Assistant, [call("1", 3), call("2", 1)]);
     let client = ScriptedClient::new().reply(calls, tokens(0, 0));
     let agent = LoopAgent::new("loop", chat("a", &client).tool(wait), cap(3)).evaluator(never());
     let mut session = asked("go");
@@ -206,18 +208,20 @@ async fn loops_side_by_side_keep_their_own_records() {
     assert_eq!(said(&session)[0], "user: go", "a branch's rewind stays in the branch");
 }
 
+/// A judge that bills and then thinks for so long.
+fn billing(amount: u64, seconds: u64) -> impl LoopEvaluator + 'static {
+    evaluate_async_fn("judge", move |cx| {
+        Box::pin(async move {
+            cx.run.bill(tokens(amount, 0));
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok(LoopEvaluation::again())
+        })
+    })
+}
+
 /// Judges of loops side by side bill their own loop, also where one waits while the other goes on.
 #[tokio::test(start_paused = true)]
 async fn loops_side_by_side_do_not_take_each_others_bills() {
-    let billing = |amount: u64, seconds: u64| {
-        evaluate_async_fn("judge", move |cx| {
-            Box::pin(async move {
-                cx.run.bill(tokens(amount, 0));
-                tokio::time::sleep(Duration::from_secs(seconds)).await;
-                Ok(LoopEvaluation::again())
-            })
-        })
-    };
     let a = LoopAgent::new("a", says("wa").0, cap(2)).evaluator(billing(100, 10));
     let b = LoopAgent::new("b", says("wb").0, cap(3)).evaluator(billing(1, 1));
     let mut session = asked("go");
@@ -227,6 +231,25 @@ async fn loops_side_by_side_do_not_take_each_others_bills() {
     };
     assert_eq!((inputs("a"), inputs("b")), (vec![100; 2], vec![1; 3]));
     assert_eq!(response.usage, tokens(203, 0));
+}
+
+/// And so do judges of loops that are tools, called at once: a result's event has what its loop used.
+#[tokio::test(start_paused = true)]
+async fn loops_as_tools_do_not_take_each_others_bills() {
+    let helper = |name, amount, seconds, passes| {
+        agent_tool(LoopAgent::new(name, says("w").0, cap(passes)).evaluator(billing(amount, seconds)))
+    };
+    let call = |id: &str, name: &str| {
+        let (id, name) = (id.to_owned(), name.to_owned());
+        Content::ToolCall(ToolCall { id, name, arguments: json!({"request": "help"}) })
+    };
+    let calls = ChatMessage::new(Role::Assistant, [call("1", "a"), call("2", "b")]);
+    let client = ScriptedClient::new().reply(calls, tokens(0, 0)).says("ok");
+    let inner = chat("c", &client).tool(helper("a", 100, 10, 2)).tool(helper("b", 1, 1, 3));
+    let response = go(&LoopAgent::new("loop", inner, cap(1)), &mut asked("go")).await;
+    let is_result = |event: &&Event| event.messages.iter().any(|message| message.role == Role::Tool);
+    let used: Vec<_> = response.events.iter().filter(is_result).map(|event| event.usage).collect();
+    assert_eq!((used, response.usage), (vec![Some(tokens(200, 0)), Some(tokens(3, 0))], tokens(203, 0)));
 }
 
 /// What no loop in a branch reports is reported by the loop around.
@@ -340,8 +363,7 @@ async fn a_branch_that_escalates_completes_the_loop_around() {
 async fn a_loop_is_an_agent_tool_with_a_session_of_its_own() {
     let inner = LoopAgent::new("helper", says("w").0, cap(3)).evaluator(until(2));
     let client = ScriptedClient::new().calls("1", "helper", json!({"request": "help"})).says("ok");
-    let agent =
-        LoopAgent::new("loop", chat("a", &client).tool(agent_core::agent_tool(inner)), cap(3)).evaluator(until(1));
+    let agent = LoopAgent::new("loop", chat("a", &client).tool(agent_tool(inner)), cap(3)).evaluator(until(1));
     let mut session = asked("go");
     go(&agent, &mut session).await;
     assert_eq!(said(&session), ["user: go", "a: call helper 1", "a: result 1 = 2", "a: ok"]);

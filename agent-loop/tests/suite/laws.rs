@@ -3,12 +3,13 @@
 //! 256 scripts each by default; `PROPTEST_CASES=10000 cargo test -p agent-loop laws` for more.
 
 use agent_core::{
-    AgentExt, AgentResponse, ChatMessage, Content, Event, MemoryStore, Role, RunContext, Runner, Session, SessionStore,
-    ToolCall, testing::assert_laws,
+    Agent, AgentExt, AgentResponse, ChatMessage, Content, Event, Limits, MemoryStore, Role, RunContext, Runner,
+    Session, SessionStore, StopReason, ToolCall, Update, testing::assert_laws,
 };
+use futures::StreamExt;
 use proptest::prelude::*;
 
-use crate::support::{block_on, cut, fold, show};
+use crate::support::{block_on, cut, fold, reloaded, show};
 
 mod shapes;
 
@@ -34,10 +35,6 @@ fn answer(open: &[ToolCall], answers: &mut impl Iterator<Item = Answer>) -> Vec<
 
 fn approves(message: &ChatMessage) -> bool {
     message.contents.iter().any(|content| matches!(content, Content::ApprovalResponse { approved: true, .. }))
-}
-
-fn reload(session: &Session) -> Session {
-    serde_json::from_str(&serde_json::to_string(session).unwrap()).unwrap()
 }
 
 /// The ids of this turn's calls without a result, and of results without a call. A call from before may still be open:
@@ -105,15 +102,20 @@ proptest! {
     /// Dropped at every update and taken up elsewhere: the model accepts every request, and the loop ends.
     #[test]
     fn a_run_that_is_cut_anywhere_leaves_a_session_that_goes_on((shape, answers) in (looped(), answers())) {
-        block_on(async {
-            for at in 0.. {
-                if taken_up(&shape, &answers, at).await? {
-                    return Ok(());
-                }
-            }
-            unreachable!()
-        })
-        .map_err(|error: TestCaseError| error)?;
+        block_on(everywhere(&shape, &answers, Cut::Drop))?;
+    }
+
+    /// The same for a run that is cancelled at every update.
+    #[test]
+    fn a_run_that_is_cancelled_anywhere_leaves_a_session_that_goes_on((shape, answers) in (looped(), answers())) {
+        block_on(everywhere(&shape, &answers, Cut::Cancel))?;
+    }
+
+    /// The same for a run whose model or tool calls are used up anywhere.
+    #[test]
+    fn a_run_that_is_out_of_calls_leaves_a_session_that_goes_on((shape, answers) in (looped(), answers())) {
+        block_on(everywhere(&shape, &answers, Cut::ModelCalls))?;
+        block_on(everywhere(&shape, &answers, Cut::ToolCalls))?;
     }
 
     /// What a store has is what its events come to, whatever was cut.
@@ -141,7 +143,7 @@ proptest! {
                 let mut replayed = Session::new();
                 store.events("s", 0).await.unwrap().iter().for_each(|event| replayed.apply(event));
                 prop_assert_eq!(&session, &replayed);
-                prop_assert_eq!(&reload(&session), &session);
+                prop_assert_eq!(&reloaded(&session), &session);
                 match stop {
                     Some(stop) if !stop.is_suspended() => return Ok(()),
                     Some(_) => {
@@ -158,27 +160,74 @@ proptest! {
     }
 }
 
-/// Cuts the first run at this update and goes on to the end; whether the first run had ended before.
-async fn taken_up(shape: &Shape, answers: &[Answer], at: usize) -> Result<bool, TestCaseError> {
-    let agent = shape.agent();
+/// How a run is cut short.
+#[derive(Debug, Clone, Copy)]
+enum Cut {
+    Drop,
+    Cancel,
+    ModelCalls,
+    ToolCalls,
+}
+
+/// Cuts the first run later and later, and each time goes on to the end, until there is nothing left to cut.
+async fn everywhere(shape: &Shape, answers: &[Answer], how: Cut) -> Result<(), TestCaseError> {
+    for at in 0.. {
+        let agent = shape.agent();
+        let mut session = Session::new();
+        session.push("go");
+        let whole = cut_short(&agent, &mut session, how, at).await;
+        if let Err(wrong) = go_on(&agent, session, answers).await {
+            return Err(TestCaseError::fail(format!("{how:?} at {at}: {wrong}")));
+        }
+        if whole {
+            return Ok(());
+        }
+    }
+    unreachable!()
+}
+
+/// Runs the agent and cuts it short there; whether the run was whole all the same.
+async fn cut_short(agent: &dyn Agent, session: &mut Session, how: Cut, at: usize) -> bool {
+    let calls = u32::try_from(at).ok();
+    let limits = match how {
+        Cut::Drop | Cut::Cancel => Limits::default(),
+        Cut::ModelCalls => Limits { model_calls: calls, ..Limits::default() },
+        Cut::ToolCalls => Limits { tool_calls: calls, ..Limits::default() },
+    };
+    let cx = RunContext::new(limits);
+    match how {
+        Cut::Drop => cut(agent.run(session, &cx), at).await,
+        Cut::ModelCalls | Cut::ToolCalls => {
+            agent.complete(session, &cx).await.unwrap().stop != StopReason::BudgetExhausted
+        }
+        Cut::Cancel => {
+            let mut run = agent.run(session, &cx);
+            for _ in 0..at {
+                if let Some(Ok(Update::Done(_))) = run.next().await {
+                    return true;
+                }
+            }
+            cx.cancel().cancel();
+            AgentResponse::collect(run).await.unwrap();
+            false
+        }
+    }
+}
+
+/// Goes on to the end: what went wrong, if anything.
+async fn go_on(agent: &dyn Agent, mut session: Session, answers: &[Answer]) -> Result<(), String> {
     let mut answers = answers.iter().copied();
-    let mut session = Session::new();
-    session.push("go");
-    let cx = RunContext::default();
-    let ended = cut(agent_core::Agent::run(&agent, &mut session, &cx), at).await;
     for _ in 0..RUNS {
-        session = reload(&session);
-        let response = match agent.complete(&mut session, &RunContext::default()).await {
-            Ok(response) => response,
-            Err(error) => return Err(TestCaseError::fail(format!("cut at {at}: {error:?}\n{}", lines(&session)))),
-        };
+        session = reloaded(&session);
+        let run = agent.complete(&mut session, &RunContext::default()).await;
+        let response = run.map_err(|error| format!("{error:?}\n{}", lines(&session)))?;
         if !response.stop.is_suspended() {
-            prop_assert_eq!(unpaired(&session), (vec![], vec![]), "cut at {}:\n{}", at, lines(&session));
-            return Ok(ended);
+            let left = unpaired(&session);
+            return if left == (vec![], vec![]) { Ok(()) } else { Err(format!("{left:?}\n{}", lines(&session))) };
         }
         for message in answer(&session.open_approvals(), &mut answers) {
             session.push(message);
         }
     }
-    Err(TestCaseError::fail(format!("cut at {at}: the loop does not end:\n{}", lines(&session))))
+    Err(format!("the loop does not end:\n{}", lines(&session)))
 }

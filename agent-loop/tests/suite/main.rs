@@ -2,7 +2,10 @@
 //!
 //! The names in the tests' doc comments (A1, B2, …) are the lines of the loop's contract.
 
+mod background;
+mod compaction;
 mod contract_inputs;
+mod contract_interruptions;
 mod contract_limits;
 mod contract_order;
 mod contract_outcome;
@@ -12,6 +15,10 @@ mod contract_workflows;
 mod evaluators;
 #[cfg(all(feature = "command", unix))]
 mod evaluators_command;
+mod judge;
 mod laws;
 mod reference_model;
+#[cfg(feature = "schema")]
+mod schema;
 mod support;
+mod todos;

@@ -29,6 +29,7 @@ enum Part {
     Text(String),
     Reasoning { text: String, signature: Option<String>, open: bool },
     Call { id: String, name: String, raw: String },
+    Data { mime_type: String, data: Vec<u8> },
     Native(Value),
 }
 
@@ -74,9 +75,11 @@ impl Answer {
             WireEvent::ToolStart { key, id, name } => self.start_call(key, id, name),
             WireEvent::ToolArguments { key, json } => self.add_arguments(key, json, out),
             WireEvent::ToolWhole { key, json } => self.set_arguments(key, json, out),
+            WireEvent::Data { mime_type, data } => self.parts.push(Part::Data { mime_type, data }),
             WireEvent::Native(value) => self.parts.push(Part::Native(value)),
             WireEvent::Usage(usage) => self.count(usage),
             WireEvent::Stop(stop) => self.stop = Some(stop),
+            WireEvent::GoesOn => self.stop = None,
             WireEvent::End => self.ended = true,
             WireEvent::Unknown(raw) => tracing::debug!(service = &*self.service, len = raw.len(), "unknown event"),
         }
@@ -124,7 +127,7 @@ impl Answer {
 
     fn sign(&mut self, proof: String) {
         match self.parts.last_mut() {
-            Some(Part::Reasoning { signature, .. }) => signature.get_or_insert_default().push_str(&proof),
+            Some(Part::Reasoning { signature, open: true, .. }) => signature.get_or_insert_default().push_str(&proof),
             _ => self.parts.push(Part::Reasoning { text: String::new(), signature: Some(proof), open: true }),
         }
     }
@@ -180,6 +183,7 @@ impl Part {
             Self::Text(text) => Content::Text(text),
             Self::Reasoning { text, signature: None, .. } if text.is_empty() => return None,
             Self::Reasoning { text, signature, .. } => Content::Reasoning { text, signature },
+            Self::Data { mime_type, data } => Content::Data { mime_type, data },
             Self::Native(value) => Content::Native { provider: service.into(), model: model.into(), value },
             Self::Call { id, name, raw } => match read_arguments(&name, &raw, stop) {
                 Ok(arguments) => Content::ToolCall(ToolCall { id, name, arguments }),

@@ -32,6 +32,24 @@ fn protocols() -> Vec<Protocol> {
             terminal: r#""type":"response.completed""#,
             read: |chunks| read(crate::openai_responses::reader(), chunks),
         },
+        Protocol {
+            name: "anthropic",
+            stream: include_str!("../../tests/streams/anthropic.sse"),
+            terminal: r#""type":"message_stop""#,
+            read: |chunks| read(crate::anthropic::reader(), chunks),
+        },
+        Protocol {
+            name: "gemini",
+            stream: include_str!("../../tests/streams/gemini.sse"),
+            terminal: r#""finishReason":"STOP""#,
+            read: |chunks| read(crate::gemini::reader(), chunks),
+        },
+        Protocol {
+            name: "ollama",
+            stream: include_str!("../../tests/streams/ollama.ndjson"),
+            terminal: r#""done":true"#,
+            read: |chunks| read(crate::ollama::reader(), chunks),
+        },
     ]
 }
 
@@ -111,8 +129,10 @@ fn single_bytes_and_any_line_end_give_the_same_answer() {
 #[test]
 fn a_long_event_in_single_bytes_takes_no_more_than_linear_time() {
     // 4 MB: with work for each byte that grows with the bytes before it, this would not end.
-    let filler = format!(": {}\n\n", "x".repeat(4 << 20));
+    let long = "x".repeat(4 << 20);
+    let (comment, line) = (format!(": {long}\n\n"), format!("{{\"x\":\"{long}\"}}\n"));
     for protocol in protocols() {
+        let filler = if protocol.stream.starts_with('{') { &line } else { &comment };
         let bytes = filler.bytes().chain(protocol.stream.bytes());
         let read = (protocol.read)(&mut bytes.map(|byte| vec![byte]));
         assert_eq!(read, protocol.whole(protocol.stream.as_bytes()), "{}", protocol.name);

@@ -3,7 +3,6 @@
 use super::{Frame, FrameError, Framing, lines::Lines, text};
 
 /// A decoder of JSON lines; blank lines are none.
-#[cfg_attr(not(test), expect(dead_code, reason = "for protocols of JSON lines"))]
 #[derive(Debug, Default)]
 pub(crate) struct JsonLines {
     lines: Lines,
@@ -22,7 +21,6 @@ impl Framing for JsonLines {
     }
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "for protocols of JSON lines"))]
 fn keep(line: &[u8], unclosed: bool, out: &mut Vec<Frame>) -> Result<(), FrameError> {
     if !line.trim_ascii().is_empty() {
         out.push(Frame { event: None, data: text(line)?, unclosed });

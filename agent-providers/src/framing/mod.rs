@@ -9,7 +9,6 @@ mod sse;
 #[cfg(test)]
 mod tests;
 
-#[cfg_attr(not(test), expect(unused_imports, reason = "for protocols of JSON lines"))]
 pub(crate) use json_lines::JsonLines;
 pub(crate) use sse::Sse;
 

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     ProviderError,
     answer::{Answer, Reader},
+    cases,
 };
 
 /// The answer of a stream of these chunks.
@@ -295,6 +296,14 @@ fn what_cannot_be_sent_is_an_error_that_names_it() {
         error.to_string()
     });
     insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[test]
+fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
+    let item = json!({ "reasoning_details": [{ "type": "reasoning.encrypted", "data": "gAAA" }] });
+    let requests =
+        cases::render("openai", "gpt-test", &item, |request| body(request, "gpt-test", Flavor::OpenAi, "openai"));
+    insta::assert_snapshot!(requests);
 }
 
 #[test]

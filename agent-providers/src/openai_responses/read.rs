@@ -142,13 +142,15 @@ impl ResponseStream {
 }
 
 fn end(event: Event, out: &mut Vec<WireEvent>) {
-    let Response { model, incomplete_details, usage: counts, .. } = event.response;
+    let Response { model, status, incomplete_details, usage: counts, .. } = event.response;
     if !model.is_empty() {
         out.push(WireEvent::Model(model));
     }
     out.extend(counts.map(|counts| WireEvent::Usage(usage(&counts))));
-    let stop = match (event.kind.as_str(), incomplete_details.reason.as_str()) {
-        ("response.completed", _) => StopReason::Completed,
+    // Compatible services say it in one of the two places.
+    let incomplete = event.kind == "response.incomplete" || status == "incomplete";
+    let stop = match (incomplete, incomplete_details.reason.as_str()) {
+        (false, _) => StopReason::Completed,
         (_, "content_filter") => StopReason::Filtered,
         _ => StopReason::Length,
     };

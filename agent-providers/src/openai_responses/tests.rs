@@ -8,6 +8,7 @@ use super::{map::body, reader};
 use crate::{
     ProviderError,
     answer::{Answer, Reader},
+    cases,
 };
 
 /// The answer of a stream of these events.
@@ -40,6 +41,8 @@ fn an_incomplete_response_says_why_it_ends() {
     };
     assert_eq!(incomplete("max_output_tokens"), StopReason::Length);
     assert_eq!(incomplete("content_filter"), StopReason::Filtered);
+    let status = ends("response.completed", json!({ "status": "incomplete" }));
+    assert_eq!(read(&[status]).unwrap().stop, StopReason::Length);
 }
 
 #[test]
@@ -165,6 +168,14 @@ fn what_cannot_be_sent_is_an_error_that_names_it() {
         );
     }
     insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[test]
+fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
+    let item = json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA" });
+    let requests =
+        cases::render("openai-responses", "gpt-test", &item, |request| body(request, "gpt-test", "openai-responses"));
+    insta::assert_snapshot!(requests);
 }
 
 #[test]

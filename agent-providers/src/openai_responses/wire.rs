@@ -28,6 +28,8 @@ pub(super) struct Event {
 pub(super) struct Response {
     #[serde(deserialize_with = "or_default")]
     pub(super) model: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) status: String,
     pub(super) error: Value,
     #[serde(deserialize_with = "or_default")]
     pub(super) incomplete_details: Incomplete,

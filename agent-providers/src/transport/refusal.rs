@@ -28,10 +28,26 @@ pub(crate) fn of_document(status: Option<u16>, body: &Value) -> ProviderError {
     let message = error.as_str().or_else(|| words("message")).or_else(|| words("detail"));
     let message = excerpt(&message.map_or_else(|| body.to_string(), str::to_owned));
     let all = format!("{} {message}", error["type"].as_str().unwrap_or_default());
-    let kind = classify(status, code, &all);
+    let kind = in_details(error).unwrap_or_else(|| classify(status, code, &all));
     let mut error = ProviderError { retry_after: delay::in_details(error), ..ProviderError::new(kind, message) };
     error.code = code.map(str::to_owned);
     error
+}
+
+/// What Google's details say an error is about (google.rpc, `error_details.proto`): its words and codes are the same for
+/// a full minute and a full day, and for a wrong key and a wrong request.
+fn in_details(error: &Value) -> Option<ProviderErrorKind> {
+    let details = error["details"].as_array()?;
+    if details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID") {
+        return Some(ProviderErrorKind::Auth);
+    }
+    let violations = details.iter().filter_map(|detail| detail["violations"].as_array()).flatten();
+    let quotas = violations.filter_map(|violation| violation["quotaId"].as_str()).collect::<Vec<_>>();
+    match quotas.iter().any(|quota| quota.contains("PerDay")) {
+        _ if quotas.is_empty() => None,
+        true => Some(ProviderErrorKind::Quota),
+        false => Some(ProviderErrorKind::RateLimited),
+    }
 }
 
 fn of_words(status: Option<u16>, code: Option<&str>, message: String) -> ProviderError {
@@ -88,6 +104,7 @@ const TOO_LONG: &[&str] = &[
     "input is too long",
     "maximum context",
     "input token count",
+    "exceed context limit",
 ];
 
 const NO_CREDIT: &[&str] =
@@ -111,5 +128,31 @@ fn excerpt(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod google_tests {
+    use serde_json::{Value, json};
+
+    use super::of_document;
+    use crate::ProviderErrorKind::{self, Auth, Quota, RateLimited};
+
+    fn kind(status: u16, details: &Value) -> ProviderErrorKind {
+        let message = "You exceeded your current quota, please check your plan and billing details.";
+        let error = json!({ "error": { "code": status, "message": message, "details": details } });
+        of_document(Some(status), &error).kind
+    }
+
+    #[test]
+    fn the_details_of_google_tell_a_full_minute_from_a_full_day_and_a_wrong_key() {
+        let quota = |id| json!([{ "violations": [{ "quotaId": id }] }, { "retryDelay": "38s" }]);
+        let kinds = [
+            kind(429, &quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier")),
+            kind(429, &quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier")),
+            kind(400, &json!([{ "reason": "API_KEY_INVALID", "domain": "googleapis.com" }])),
+            kind(429, &json!([])),
+        ];
+        assert_eq!(kinds, [RateLimited, Quota, Auth, Quota]);
     }
 }

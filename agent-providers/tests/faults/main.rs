@@ -4,6 +4,7 @@ mod faults;
 mod options;
 mod protocols;
 mod server;
+mod services;
 
 use std::{
     error::Error as _,

@@ -102,6 +102,14 @@ impl<'a> LogFile<'a> {
         Ok(start)
     }
 
+    /// Reads the whole file, whosever it is, and returns the id in its header.
+    pub(super) fn read_all(&self, visit: impl FnMut(Event)) -> Result<String> {
+        let header = self.next_line(&mut self.lines(0)?)?;
+        let id = header::id_in(&header, self.path)?;
+        self.read(self.begin(&id)?, visit)?;
+        Ok(id)
+    }
+
     /// Whether the file still begins with what came before `place`. Reads a few bytes.
     pub(super) fn has(&self, place: &Position) -> Result<bool> {
         if place.offset == 0 || place.offset > self.len {

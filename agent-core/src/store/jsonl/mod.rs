@@ -80,6 +80,22 @@ impl JsonlStore {
         Ok(Self { shared: Arc::new(Shared { dir, ends: Mutex::default() }) })
     }
 
+    /// The id and the events of the session in this file, wherever it lies and whatever it is called: for programs
+    /// that look at sessions. It changes nothing, and waits for an append that is under way. Blocks.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Store`] if the file cannot be read or holds no session; [`ErrorKind::Unsupported`] if it is of a
+    /// newer format.
+    pub fn read_file(path: impl AsRef<Path>) -> Result<(String, Vec<Event>)> {
+        let path = path.as_ref();
+        let file = LogFile::open(path, Access::Read)?.ok_or_else(|| {
+            Error::new(ErrorKind::Store, format!("read session file `{}`: there is no such file", path.display()))
+        })?;
+        let mut events = Vec::new();
+        let id = file.read_all(|event| events.push(event))?;
+        Ok((id, events))
+    }
+
     /// Does file work where blocking is allowed.
     async fn blocking<T: Send + 'static>(&self, work: impl FnOnce(&Shared) -> Result<T> + Send + 'static) -> Result<T> {
         let shared = self.shared.clone();

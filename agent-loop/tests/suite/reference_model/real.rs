@@ -11,7 +11,7 @@ use futures::StreamExt;
 use serde_json::json;
 
 use super::{End, Fault, Pass, Script, Seen};
-use crate::support::{Log, block_on, said, show, tokens};
+use crate::support::{Log, block_on, reloaded, said, show, tokens};
 
 pub(super) struct Real {
     agent: LoopAgent,
@@ -53,7 +53,7 @@ impl Real {
     /// Runs the session as another process finds it.
     pub(super) fn run(&mut self, fault: Fault) -> End {
         *self.fault.lock().unwrap() = fault;
-        self.session = serde_json::from_value(serde_json::to_value(&self.session).unwrap()).unwrap();
+        self.session = reloaded(&self.session);
         let cx = RunContext::default();
         if fault == Fault::CancelledBefore {
             cx.cancel().cancel();

@@ -8,6 +8,8 @@ use super::go;
 pub(crate) struct Passes {
     pub(crate) session: Session,
     pub(crate) run: RunContext,
+    /// How many messages the request has.
+    request: usize,
     earlier: Vec<Iteration>,
     last: Option<AgentResponse>,
 }
@@ -20,6 +22,13 @@ impl Passes {
             passes = passes.then(&[ChatMessage::assistant(*text)], Draft::default()).await;
         }
         passes
+    }
+
+    /// The caller asks this; without it the loop serves no request.
+    pub(crate) fn asked(mut self, request: impl Into<ChatMessage>) -> Self {
+        self.session.push(request);
+        self.request += 1;
+        self
     }
 
     /// One more pass, which said this.
@@ -59,8 +68,9 @@ impl Passes {
 
     fn context<'a>(&'a self, last: &'a AgentResponse) -> LoopContext<'a> {
         let iteration = u32::try_from(self.earlier.len()).unwrap() + 1;
-        let Self { session, run, earlier, .. } = self;
-        LoopContext { session, request: &[], iteration, is_last: false, earlier, last, run }
+        let Self { session, run, request, earlier, .. } = self;
+        let request = &session.messages()[..*request];
+        LoopContext { session, request, iteration, is_last: false, earlier, last, run }
     }
 }
 

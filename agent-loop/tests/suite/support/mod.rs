@@ -3,13 +3,15 @@
 mod agents;
 mod evaluators;
 mod judging;
+mod models;
 mod runs;
 mod show;
 
 pub(crate) use agents::{Count, acts, boom, chat, escalates, gated, says, spends, tool_call, tool_turn};
 pub(crate) use evaluators::{Log, judge, never, noted, scripted, until};
 pub(crate) use judging::{Passes, digest_of};
-pub(crate) use runs::{block_on, cut, fold, go, outcome, try_go};
+pub(crate) use models::{ClientFn, client_fn, response};
+pub(crate) use runs::{block_on, cut, fold, go, outcome, reloaded, try_go};
 pub(crate) use show::{said, show, user_words};
 
 use std::num::NonZeroU32;

@@ -41,6 +41,11 @@ pub(crate) async fn cut(mut run: Updates<'_>, after: usize) -> bool {
     false
 }
 
+/// The session as another process finds it.
+pub(crate) fn reloaded(session: &Session) -> Session {
+    serde_json::from_str(&serde_json::to_string(session).unwrap()).unwrap()
+}
+
 pub(crate) fn outcome(session: &Session) -> LoopOutcome {
     LoopOutcome::of(session, "loop").unwrap()
 }

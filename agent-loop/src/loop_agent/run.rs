@@ -1,161 +1,45 @@
-//! The loop.
-
-use std::{fmt, sync::Arc};
+//! A run of a loop, step by step.
 
 use agent_core::{
-    Agent, AgentInfo, AgentResponse, ChatMessage, Content, Draft, Emitter, Error, ErrorKind, LoopStep, Result,
-    RunContext, Session, StopReason, Updates, Usage, updates,
+    AgentResponse, ChatMessage, Content, Draft, Emitter, LoopStep, Result, RunContext, Session, StateChange,
+    StopReason, Usage,
 };
 use tokio::time::Instant;
-use tracing::{Instrument, Span, field::Empty, info_span};
+use tracing::Instrument;
 
+use super::LoopAgent;
 use crate::{
-    ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, LoopEvaluator, LoopOptions,
-    digest::digest,
-    outcome::{Keys, Progress},
+    ContextMode, Interrupted, Iteration, IterationRecord, LoopContext, LoopEvaluation, LoopEvaluator, LoopOptions,
+    Verdict, digest::digest, outcome::Progress, telemetry,
 };
 
-/// An agent that runs another until nobody objects.
-///
-/// After each iteration the evaluators are asked in order. The first that is not satisfied decides: its feedback is
-/// said, and the inner agent runs again. The run ends with a [`StopReason`]:
-///
-/// | end | when |
-/// |---|---|
-/// | `Completed` | all evaluators are satisfied, or the inner agent escalated |
-/// | `IterationLimit` | the cap is reached and somebody still objects |
-/// | `Halted` | an evaluator forbade to go on |
-/// | `AwaitingApproval`, `Cancelled`, `BudgetExhausted` | the iteration ended so, or was interrupted; run the session again to go on |
-/// | the inner agent's own | there are no evaluators |
-///
-/// [`LoopOutcome::of`](crate::LoopOutcome::of) reads from the session who decided and what each iteration cost.
-pub struct LoopAgent {
-    info: AgentInfo,
-    name: Arc<str>,
-    keys: Keys,
-    inner: Box<dyn Agent>,
-    options: LoopOptions,
-    evaluators: Vec<Arc<dyn LoopEvaluator>>,
-}
-
-impl LoopAgent {
-    /// The cap of a loop that sets none.
-    pub const DEFAULT_MAX_ITERATIONS: u32 = 10;
-
-    /// A loop of this name around an agent. The name is the author of the loop's messages, and where its record is
-    /// kept: unique among the loops of a session.
-    pub fn new(name: impl Into<String>, inner: impl Agent + 'static, options: LoopOptions) -> Self {
-        let info = AgentInfo { name: name.into(), description: inner.info().description.clone() };
-        Self {
-            name: info.name.as_str().into(),
-            keys: Keys::new(&info.name),
-            info,
-            inner: Box::new(inner),
-            options,
-            evaluators: Vec::new(),
-        }
-    }
-
-    /// Adds an evaluator, asked after those that were added before. Guards come first.
-    pub fn evaluator(mut self, evaluator: impl LoopEvaluator + 'static) -> Self {
-        self.evaluators.push(Arc::new(evaluator));
-        self
-    }
-
-    /// Adds evaluators, in order.
-    pub fn evaluators(mut self, evaluators: impl IntoIterator<Item = Arc<dyn LoopEvaluator>>) -> Self {
-        self.evaluators.extend(evaluators);
-        self
-    }
-
-    async fn go(&self, session: &mut Session, out: Emitter) -> Result<StopReason> {
-        self.check(out.cx())?;
-        let mut run = Run::begin(self, session, &out).await;
-        loop {
-            if out.cx().cancel().is_cancelled() {
-                return run.end(session, StopReason::Cancelled).await;
-            }
-            if run.iteration > self.options.max_iterations.get() {
-                return run.end_at_lowered_cap(session).await;
-            }
-            run.open_iteration(session).await;
-            let started = Instant::now();
-            let span = iteration_span(&self.info.name, run.iteration);
-            let last = run.pass(session).instrument(span.clone()).await?;
-            let (by, evaluation) = match run.judge(session, &last).instrument(span.clone()).await? {
-                Judgement::Interrupted(stop) => return run.end(session, stop).await,
-                Judgement::Verdict(by, evaluation) => (by, evaluation),
-            };
-            record_verdict(&span, &last, by.as_deref());
-            let end = run.conclude(last, by, evaluation, started);
-            if let Some(stop) = end {
-                return run.end(session, stop).await;
-            }
-        }
-    }
-
-    fn check(&self, cx: &RunContext) -> Result<()> {
-        let name = &self.info.name;
-        let invalid = |problem: &str| Err(Error::new(ErrorKind::Invalid, format!("run loop `{name}`{problem}")));
-        if cx.path().iter().any(|step| step.name == self.name) {
-            return invalid(" inside a loop of the same name: they would share one record; rename one");
-        }
-        if Keys::are_ambiguous(name) {
-            return invalid(": names that end in `:iterations` are the framework's; rename it");
-        }
-        if **name == *agent_core::Event::CALLER {
-            return invalid(": that name is the caller's; rename it");
-        }
-        Ok(())
-    }
-}
-
-impl Agent for LoopAgent {
-    fn info(&self) -> &AgentInfo {
-        &self.info
-    }
-
-    fn run<'a>(&'a self, session: &'a mut Session, cx: &'a RunContext) -> Updates<'a> {
-        updates(self.name.clone(), cx, |out| self.go(session, out))
-    }
-}
-
-impl fmt::Debug for LoopAgent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let evaluators: Vec<&str> = self.evaluators.iter().map(super::evaluator::LoopEvaluator::name).collect();
-        f.debug_struct("LoopAgent")
-            .field("name", &self.info.name)
-            .field("inner", &self.inner.info().name)
-            .field("options", &self.options)
-            .field("evaluators", &evaluators)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A run of a loop.
-struct Run<'a> {
+pub(super) struct Run<'a> {
     agent: &'a LoopAgent,
     out: &'a Emitter,
     /// Which iteration is next, or runs: from 1.
-    iteration: u32,
+    pub(super) iteration: u32,
     earlier: Vec<Iteration>,
     progress: Progress,
     /// `progress` as the session's state has it.
     stored: Progress,
     /// A finished iteration that is not recorded yet.
     step: Option<IterationRecord>,
+    /// What its evaluators change in the state.
+    changes: Vec<StateChange>,
     /// Billed tokens that no event reports yet.
     owed: Option<Usage>,
 }
 
-enum Judgement {
-    Verdict(Option<String>, LoopEvaluation),
+/// What an iteration comes to.
+pub(super) enum Judgement {
+    Verdict(Option<String>, Verdict),
     Interrupted(StopReason),
 }
 
 impl<'a> Run<'a> {
     /// Takes up an interrupted loop of this turn, or begins anew, which forgets what an earlier one came to.
-    async fn begin(agent: &'a LoopAgent, session: &mut Session, out: &'a Emitter) -> Self {
+    pub(super) async fn begin(agent: &'a LoopAgent, session: &mut Session, out: &'a Emitter) -> Self {
         if let Some(stored) = Progress::interrupted(session, &agent.keys) {
             let mut progress = stored.clone();
             if out.cx().is_branch() {
@@ -164,7 +48,17 @@ impl<'a> Run<'a> {
             let records: Vec<IterationRecord> = session.get(&agent.keys.iterations).unwrap_or_default();
             let earlier: Vec<Iteration> = records.into_iter().map(without_events).collect();
             let iteration = u32::try_from(earlier.len()).unwrap_or(u32::MAX).saturating_add(1);
-            return Self { agent, out, iteration, earlier, progress, stored, step: None, owed: None };
+            return Self {
+                agent,
+                out,
+                iteration,
+                earlier,
+                progress,
+                stored,
+                step: None,
+                changes: Vec::new(),
+                owed: None,
+            };
         }
         let progress = Progress::begin(session);
         let mut draft = Draft::default();
@@ -174,11 +68,21 @@ impl<'a> Run<'a> {
         draft = draft.set(agent.keys.record.clone(), &progress);
         out.record(session, draft).await;
         let stored = progress.clone();
-        Self { agent, out, iteration: 1, earlier: Vec::new(), progress, stored, step: None, owed: None }
+        Self {
+            agent,
+            out,
+            iteration: 1,
+            earlier: Vec::new(),
+            progress,
+            stored,
+            step: None,
+            changes: Vec::new(),
+            owed: None,
+        }
     }
 
     /// Ends the last iteration and begins this one, in one event; none if there is nothing to say or take back.
-    async fn open_iteration(&mut self, session: &mut Session) {
+    pub(super) async fn open_iteration(&mut self, session: &mut Session) {
         let resumed = self.progress.stop.take().is_some();
         let input = self.progress.input.take();
         if !resumed && input.is_none() {
@@ -195,31 +99,57 @@ impl<'a> Run<'a> {
         self.out.record(session, draft).await;
     }
 
+    /// Runs the inner agent once and asks who objects.
+    pub(super) async fn iterate(&mut self, session: &mut Session) -> Result<(AgentResponse, Judgement)> {
+        let span = telemetry::iteration(&self.agent.info.name, self.iteration);
+        let work = async {
+            let step = LoopStep { name: self.agent.name.clone(), iteration: self.iteration };
+            let cx = self.out.cx().enter(step);
+            let last = self.pass(session, &cx).await?;
+            let judgement = self.judge(session, &last, &cx).await?;
+            Ok((last, judgement))
+        };
+        let done = work.instrument(span.clone()).await;
+        let usage = self.progress.partial;
+        match &done {
+            Ok((_, Judgement::Interrupted(stop))) => telemetry::iterated(&span, *stop, usage, None),
+            Ok((last, Judgement::Verdict(by, _))) => telemetry::iterated(&span, last.stop, usage, by.as_deref()),
+            Err(error) => telemetry::failed(&span, error),
+        }
+        done
+    }
+
     /// Runs the inner agent once.
-    async fn pass(&mut self, session: &mut Session) -> Result<AgentResponse> {
-        let step = LoopStep { name: self.agent.name.clone(), iteration: self.iteration };
-        let cx = self.out.cx().enter(step);
-        let mut last = self.out.forward(self.agent.inner.run(session, &cx)).await?;
-        self.progress.partial += last.usage;
+    async fn pass(&mut self, session: &mut Session, cx: &RunContext) -> Result<AgentResponse> {
+        let last = self.out.forward(self.agent.inner.run(session, cx)).await;
         self.take_bill();
+        if last.is_err() && self.owed.is_some() {
+            let draft = self.draft();
+            self.out.record(session, draft).await;
+        }
+        let mut last = last?;
+        self.progress.partial += last.usage;
         last.usage = self.progress.partial;
+        if last.stop.is_suspended() {
+            self.progress.digest = Some(digest(self.progress.digest, &last));
+        }
         Ok(last)
     }
 
     /// Asks who objects.
-    async fn judge(&mut self, session: &mut Session, last: &AgentResponse) -> Result<Judgement> {
+    async fn judge(&mut self, session: &mut Session, last: &AgentResponse, cx: &RunContext) -> Result<Judgement> {
         let LoopOptions { max_iterations, verdict_at_cap, .. } = self.agent.options;
         let is_last = self.iteration >= max_iterations.get();
         if last.stop.is_suspended() {
             return Ok(Judgement::Interrupted(last.stop));
         }
         if last.stop == StopReason::Escalated {
-            return Ok(Judgement::Verdict(Some(self.escalated_by(last)), LoopEvaluation::Satisfied));
+            return Ok(Judgement::Verdict(Some(self.escalated_by(last)), LoopEvaluation::Satisfied.into()));
         }
         if is_last && !verdict_at_cap {
-            return Ok(Judgement::Verdict(None, LoopEvaluation::again()));
+            return Ok(Judgement::Verdict(None, LoopEvaluation::again().into()));
         }
-        let judgement = self.ask(session, last, is_last).await;
+        let judgement = self.ask(session, last, is_last, cx).await;
         self.take_bill();
         if judgement.is_err() && (self.owed.is_some() || self.progress != self.stored) {
             let draft = self.draft();
@@ -228,9 +158,8 @@ impl<'a> Run<'a> {
         judgement
     }
 
-    /// Asks the evaluators in order; the first that is not satisfied decides.
-    async fn ask(&self, session: &Session, last: &AgentResponse, is_last: bool) -> Result<Judgement> {
-        let run = self.out.cx();
+    /// Asks the evaluators in order; the first that is not satisfied decides. What all of them change is kept.
+    async fn ask(&self, session: &Session, last: &AgentResponse, is_last: bool, run: &RunContext) -> Result<Judgement> {
         let cx = LoopContext {
             session,
             request: session.messages().get(self.progress.request.clone()).unwrap_or_default(),
@@ -240,30 +169,39 @@ impl<'a> Run<'a> {
             last,
             run,
         };
+        let mut state = Vec::new();
         for evaluator in &self.agent.evaluators {
             if run.cancel().is_cancelled() {
                 return Ok(Judgement::Interrupted(StopReason::Cancelled));
             }
-            let evaluation = tokio::select! {
+            let verdict = tokio::select! {
                 biased;
-                evaluation = evaluate(&**evaluator, &cx) => evaluation?,
+                verdict = evaluate(&**evaluator, &cx) => verdict,
                 stop = run.interrupted() => return Ok(Judgement::Interrupted(stop)),
             };
-            if evaluation != LoopEvaluation::Satisfied {
-                return Ok(Judgement::Verdict(Some(evaluator.name().to_owned()), evaluation));
+            let verdict = match verdict {
+                Ok(verdict) => verdict,
+                Err(error) => return Interrupted::of(&error).map(Judgement::Interrupted).ok_or(error),
+            };
+            state.extend(verdict.state);
+            if verdict.evaluation != LoopEvaluation::Satisfied {
+                let verdict = Verdict { evaluation: verdict.evaluation, state };
+                return Ok(Judgement::Verdict(Some(evaluator.name().to_owned()), verdict));
             }
         }
-        Ok(Judgement::Verdict(None, LoopEvaluation::Satisfied))
+        Ok(Judgement::Verdict(None, Verdict { evaluation: LoopEvaluation::Satisfied, state }))
     }
 
     /// Notes the finished iteration and what follows from the verdict: the end, or the next iteration's input.
-    fn conclude(
+    pub(super) fn conclude(
         &mut self,
         last: AgentResponse,
         by: Option<String>,
-        evaluation: LoopEvaluation,
+        verdict: Verdict,
         started: Instant,
     ) -> Option<StopReason> {
+        let Verdict { evaluation, state } = verdict;
+        self.changes = state;
         let is_last = self.iteration >= self.agent.options.max_iterations.get();
         let feedback = match &evaluation {
             LoopEvaluation::Continue(Some(text)) if !text.trim().is_empty() => Some(text.clone()),
@@ -273,7 +211,7 @@ impl<'a> Run<'a> {
             | LoopEvaluation::Halt(_) => None,
         };
         let stop = last.stop;
-        let digest = digest(&last);
+        let digest = digest(self.progress.digest.take(), &last);
         let usage = std::mem::take(&mut self.progress.partial);
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.step = Some(IterationRecord { usage, millis, by: by.clone(), feedback: feedback.clone(), digest });
@@ -320,7 +258,7 @@ impl<'a> Run<'a> {
         text.map(ChatMessage::user).into_iter().collect()
     }
 
-    async fn end(mut self, session: &mut Session, stop: StopReason) -> Result<StopReason> {
+    pub(super) async fn end(mut self, session: &mut Session, stop: StopReason) -> Result<StopReason> {
         self.progress.stop = Some(stop);
         let draft = self.draft();
         self.out.record(session, draft).await;
@@ -328,7 +266,7 @@ impl<'a> Run<'a> {
     }
 
     /// The loop was taken up with a cap that it has passed already.
-    async fn end_at_lowered_cap(mut self, session: &mut Session) -> Result<StopReason> {
+    pub(super) async fn end_at_lowered_cap(mut self, session: &mut Session) -> Result<StopReason> {
         if let Some(last) = self.earlier.last() {
             (self.progress.by, self.progress.why) = (last.by.clone(), last.feedback.clone());
         }
@@ -342,6 +280,7 @@ impl<'a> Run<'a> {
         if let Some(step) = self.step.take() {
             draft = draft.append(self.agent.keys.iterations.clone(), step);
         }
+        draft = self.changes.drain(..).fold(draft, Draft::change);
         if self.progress != self.stored {
             draft = draft.set(self.agent.keys.record.clone(), &self.progress);
             self.stored.clone_from(&self.progress);
@@ -367,57 +306,12 @@ impl<'a> Run<'a> {
     }
 }
 
-fn iteration_span(name: &str, iteration: u32) -> Span {
-    info_span!(
-        "iteration",
-        otel.name = %format_args!("iteration {name}#{iteration}"),
-        agent.loop.name = name,
-        agent.iteration = iteration,
-        agent.stop_reason = Empty,
-        agent.loop.decided_by = Empty,
-        gen_ai.usage.input_tokens = Empty,
-        gen_ai.usage.output_tokens = Empty,
-    )
-}
-
-fn record_verdict(span: &Span, last: &AgentResponse, by: Option<&str>) {
-    if span.is_disabled() {
-        return;
-    }
-    span.record("agent.stop_reason", tracing::field::debug(last.stop));
-    span.record("agent.loop.decided_by", by);
-    span.record("gen_ai.usage.input_tokens", last.usage.input_tokens);
-    span.record("gen_ai.usage.output_tokens", last.usage.output_tokens);
-}
-
-/// Asks one evaluator, in a span that tells its verdict and none of its words.
-async fn evaluate(evaluator: &dyn LoopEvaluator, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
-    let span = info_span!(
-        "evaluate",
-        otel.name = %format_args!("evaluate {}", evaluator.name()),
-        gen_ai.evaluation.name = evaluator.name(),
-        gen_ai.evaluation.score.label = Empty,
-        agent.iteration = cx.iteration,
-        error.type = Empty,
-        otel.status_code = Empty,
-    );
-    let evaluation = evaluator.evaluate(cx).instrument(span.clone()).await;
-    match &evaluation {
-        Ok(evaluation) => drop(span.record("gen_ai.evaluation.score.label", verdict(evaluation))),
-        Err(error) => {
-            span.record("error.type", tracing::field::debug(error.kind()));
-            span.record("otel.status_code", "ERROR");
-        }
-    }
-    evaluation
-}
-
-fn verdict(evaluation: &LoopEvaluation) -> &'static str {
-    match evaluation {
-        LoopEvaluation::Satisfied => "satisfied",
-        LoopEvaluation::Continue(_) | LoopEvaluation::ContinueWith(_) => "continue",
-        LoopEvaluation::Halt(_) => "halt",
-    }
+/// Asks one evaluator.
+async fn evaluate(evaluator: &dyn LoopEvaluator, cx: &LoopContext<'_>) -> Result<Verdict> {
+    let span = telemetry::evaluation(evaluator.name(), cx.iteration);
+    let verdict = evaluator.verdict(cx).instrument(span.clone()).await;
+    telemetry::evaluated(&span, cx.run, &verdict);
+    verdict
 }
 
 /// How many messages a fresh iteration keeps: those before the mark, and on to the last result of a call from before

@@ -1,0 +1,46 @@
+//! Texts for models, kept short, and texts of models, read kindly.
+
+use std::error::Error;
+
+/// The text, or its two ends if it has more than `longest` characters.
+pub(crate) fn cut(text: &str, longest: usize) -> String {
+    let length = text.chars().count();
+    if length <= longest {
+        return text.to_owned();
+    }
+    let at = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+    let (head, tail) = (longest / 2, longest - longest / 2);
+    format!("{} [… {} characters left out …] {}", &text[..at(head)], length - longest, &text[at(length - tail)..])
+}
+
+/// What is inside a Markdown code fence, if the whole text is one: models wrap JSON so.
+pub(crate) fn unfenced(text: &str) -> &str {
+    let text = text.trim();
+    let inner = || text.strip_prefix("```")?.strip_suffix("```")?.split_once('\n').map(|(_, body)| body.trim());
+    inner().unwrap_or(text)
+}
+
+/// An error and its causes on one line.
+pub(crate) fn describe(error: &dyn Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {}", describe(cause)),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cut, unfenced};
+
+    #[test]
+    fn a_long_text_keeps_both_ends() {
+        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(cut("äöüß", 2), "ä [… 2 characters left out …] ß");
+    }
+
+    #[test]
+    fn a_fence_around_the_whole_text_is_taken_off() {
+        assert_eq!(unfenced("```json\n{}\n```\n"), "{}");
+        assert_eq!(unfenced("see ```{}```"), "see ```{}```");
+    }
+}
