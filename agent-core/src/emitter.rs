@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use futures::{Stream, StreamExt};
+use futures_util::{Stream, StreamExt};
 use pin_project_lite::pin_project;
 use serde::Serialize;
 use tracing::{Instrument, Span, instrument::Instrumented};

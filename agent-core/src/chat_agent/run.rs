@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use futures::StreamExt;
+use futures_util::StreamExt;
 use tracing::Instrument;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
-use futures::future::join_all;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
