@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::{LoopStep, StopReason, Usage};
 
 /// What a run may spend, everything that it reaches included; none is no limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Model calls; 100 by default. Exact.
     pub model_calls: Option<u32>,
