@@ -118,7 +118,7 @@ impl Agent for LoopAgent {
 
 impl fmt::Debug for LoopAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let evaluators: Vec<&str> = self.evaluators.iter().map(super::evaluator::LoopEvaluator::name).collect();
+        let evaluators: Vec<&str> = self.evaluators.iter().map(LoopEvaluator::name).collect();
         f.debug_struct("LoopAgent")
             .field("name", &self.info.name)
             .field("inner", &self.inner.info().name)

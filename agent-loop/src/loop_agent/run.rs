@@ -47,18 +47,7 @@ impl<'a> Run<'a> {
             }
             let records: Vec<IterationRecord> = session.get(&agent.keys.iterations).unwrap_or_default();
             let earlier: Vec<Iteration> = records.into_iter().map(without_events).collect();
-            let iteration = u32::try_from(earlier.len()).unwrap_or(u32::MAX).saturating_add(1);
-            return Self {
-                agent,
-                out,
-                iteration,
-                earlier,
-                progress,
-                stored,
-                step: None,
-                changes: Vec::new(),
-                owed: None,
-            };
+            return Self::new(agent, out, earlier, progress, stored);
         }
         let progress = Progress::begin(session);
         let mut draft = Draft::default();
@@ -68,17 +57,19 @@ impl<'a> Run<'a> {
         draft = draft.set(agent.keys.record.clone(), &progress);
         out.record(session, draft).await;
         let stored = progress.clone();
-        Self {
-            agent,
-            out,
-            iteration: 1,
-            earlier: Vec::new(),
-            progress,
-            stored,
-            step: None,
-            changes: Vec::new(),
-            owed: None,
-        }
+        Self::new(agent, out, Vec::new(), progress, stored)
+    }
+
+    fn new(
+        agent: &'a LoopAgent,
+        out: &'a Emitter,
+        earlier: Vec<Iteration>,
+        progress: Progress,
+        stored: Progress,
+    ) -> Self {
+        let iteration = u32::try_from(earlier.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let (step, changes, owed) = (None, Vec::new(), None);
+        Self { agent, out, iteration, earlier, progress, stored, step, changes, owed }
     }
 
     /// Ends the last iteration and begins this one, in one event; none if there is nothing to say or take back.
