@@ -1,5 +1,6 @@
 //! The loop.
 
+mod judgement;
 mod run;
 
 use std::{fmt, sync::Arc};
@@ -11,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::{LoopEvaluator, LoopOptions, outcome::Keys};
 
-use run::{Judgement, Run};
+use self::{judgement::Judgement, run::Run};
 
 /// An agent that runs another until nobody objects.
 ///
