@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use futures::StreamExt;
+use futures_util::StreamExt;
 use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 

@@ -160,7 +160,7 @@ fn shared<E: LoopEvaluator + 'static>(members: impl IntoIterator<Item = E>) -> V
 }
 
 fn names(members: &[Arc<dyn LoopEvaluator>]) -> Vec<&str> {
-    members.iter().map(super::super::evaluator::LoopEvaluator::name).collect()
+    members.iter().map(LoopEvaluator::name).collect()
 }
 
 impl fmt::Debug for AnyOf {

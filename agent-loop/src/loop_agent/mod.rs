@@ -1,5 +1,6 @@
 //! The loop.
 
+mod judgement;
 mod run;
 
 use std::{fmt, sync::Arc};
@@ -11,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::{LoopEvaluator, LoopOptions, outcome::Keys};
 
-use run::{Judgement, Run};
+use self::{judgement::Judgement, run::Run};
 
 /// An agent that runs another until nobody objects.
 ///
@@ -118,7 +119,7 @@ impl Agent for LoopAgent {
 
 impl fmt::Debug for LoopAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let evaluators: Vec<&str> = self.evaluators.iter().map(super::evaluator::LoopEvaluator::name).collect();
+        let evaluators: Vec<&str> = self.evaluators.iter().map(LoopEvaluator::name).collect();
         f.debug_struct("LoopAgent")
             .field("name", &self.info.name)
             .field("inner", &self.inner.info().name)
