@@ -1,0 +1,102 @@
+//! How far the judges can be trusted.
+
+use crate::{
+    JudgeReport, Outcome, Verdict,
+    stats::{cohen_kappa, krippendorff_nominal, rogan_gladen},
+};
+
+/// What a judge said of a trial.
+#[derive(Debug)]
+pub(super) struct Judged {
+    passed: bool,
+    votes: Vec<bool>,
+}
+
+impl Judged {
+    /// None for what no judge said, and for one that could not.
+    pub(super) fn of(outcome: &Outcome) -> Option<Self> {
+        let passed = match outcome.verdict {
+            Verdict::Pass => true,
+            Verdict::Fail => false,
+            Verdict::Unscored | Verdict::Error => return None,
+        };
+        (!outcome.votes.is_empty()).then(|| Self { passed, votes: outcome.votes.clone() })
+    }
+}
+
+/// The judges of a set; each outcome comes with what a person said of it, if one did. None without outcomes.
+pub(super) fn judge_report<'a>(judged: impl Iterator<Item = (&'a Judged, Option<bool>)>) -> Option<JudgeReport> {
+    let mut units = Vec::new();
+    let (mut outcomes, mut passed, mut repeats) = (0_u64, 0_u64, 0);
+    let [mut both, mut judge_only, mut human_only, mut neither] = [0_u64; 4];
+    for (Judged { passed: pass, votes }, label) in judged {
+        outcomes += 1;
+        passed += u64::from(*pass);
+        repeats = repeats.max(u32::try_from(votes.len()).unwrap_or(u32::MAX));
+        units.push(votes.iter().map(|vote| u32::from(*vote)).collect::<Vec<u32>>());
+        match (pass, label) {
+            (_, None) => (),
+            (true, Some(true)) => both += 1,
+            (true, Some(false)) => judge_only += 1,
+            (false, Some(true)) => human_only += 1,
+            (false, Some(false)) => neither += 1,
+        }
+    }
+    let share = |part: u64, all: u64| (all > 0).then(|| part as f64 / all as f64);
+    let observed = share(passed, outcomes)?;
+    let sensitivity = share(both, both + human_only);
+    let specificity = share(neither, neither + judge_only);
+    Some(JudgeReport {
+        outcomes,
+        repeats,
+        alpha: krippendorff_nominal(&units),
+        kappa: cohen_kappa(both, judge_only, human_only, neither),
+        sensitivity,
+        specificity,
+        observed_rate: Some(observed),
+        corrected_rate: sensitivity.zip(specificity).and_then(|(sens, spec)| rogan_gladen(observed, sens, spec)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(passed: bool, votes: [bool; 2]) -> Judged {
+        let verdict = Outcome::of(passed, String::new).with_votes(votes);
+        Judged::of(&verdict).expect("a judge's outcome")
+    }
+
+    #[test]
+    fn a_judge_is_measured_against_people_and_against_itself() {
+        let (yes, no) = (judged(true, [true, true]), judged(false, [false, false]));
+        let kinds = [(&yes, true, 40), (&yes, false, 10), (&no, true, 5), (&no, false, 45)];
+        let all = kinds.iter().flat_map(|(judged, label, count)| std::iter::repeat_n((*judged, Some(*label)), *count));
+        let report = judge_report(all).expect("outcomes");
+        let near = |value: Option<f64>, expected: f64| assert!((value.expect("defined") - expected).abs() < 1e-12);
+        near(report.kappa, 0.7);
+        near(report.alpha, 1.0);
+        near(report.sensitivity, 40.0 / 45.0);
+        near(report.specificity, 45.0 / 55.0);
+        near(report.corrected_rate, 0.45); // measured on the same labels, the correction gives their share back
+    }
+
+    #[test]
+    fn votes_that_differ_lower_alpha() {
+        let all = [
+            judged(true, [true, true]),
+            judged(true, [true, false]),
+            judged(false, [false, false]),
+            judged(true, [true, true]),
+        ];
+        let report = judge_report(all.iter().map(|judged| (judged, None))).expect("outcomes");
+        assert!((report.alpha.expect("defined") - 8.0 / 15.0).abs() < 1e-12);
+        assert_eq!((report.kappa, report.corrected_rate, report.repeats), (None, None, 2));
+    }
+
+    #[test]
+    fn checks_and_crashed_judges_are_no_judgements() {
+        assert!(Judged::of(&Outcome::pass()).is_none());
+        assert!(Judged::of(&Outcome::error("crashed").with_votes([true])).is_none());
+    }
+}

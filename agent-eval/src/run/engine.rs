@@ -1,0 +1,305 @@
+//! Runs all trials of sets.
+
+use std::{
+    collections::BTreeMap,
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
+    },
+    time::SystemTime,
+};
+
+use agent_core::{Error, ErrorKind, Result};
+use futures::{FutureExt, StreamExt, stream};
+use serde_json::{Map, Value, json};
+
+use super::{
+    CassetteMode, Resume, RunLog, RunOptions,
+    attempt::{Attempt, Attempted, panicked, trial_error},
+    log::{LogWriter, RUN_SCHEMA, differences},
+    plan::{PlannedCase, SetRun, plan, seed_of},
+    rfc3339,
+};
+use crate::{EvalSet, Manifest, Report, ReportBuilder, Subject, Trial, TrialError, TrialKey, TrialSpec, Verdict};
+
+impl EvalSet {
+    /// Runs every case of the set as often as it is to be, and reports.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use agent_core::{ChatAgent, testing::ScriptedClient};
+    /// use agent_eval::{EvalSet, ExitRules, ReportOptions, RunOptions, subject_fn};
+    /// use serde_json::json;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let set: EvalSet = serde_json::from_value(json!({
+    ///     "schema": "agent-eval/1",
+    ///     "name": "sums",
+    ///     "cases": [{ "id": "small", "input": { "text": "2 + 2?" }, "expected": ["4"] }],
+    /// }))?;
+    /// // Called for each trial: its agent shares nothing with another's.
+    /// let adder = subject_fn(|_| {
+    ///     let model = ScriptedClient::new().says("4");
+    ///     Box::pin(async { Ok(Arc::new(ChatAgent::new("adder", model, Default::default())) as _) })
+    /// });
+    /// let report = ReportOptions { gates: vec!["pass_rate>=0.9".parse()?], ..Default::default() };
+    ///
+    /// let report = set.run(&adder, RunOptions { repeats: 3.try_into().ok(), report, ..Default::default() }).await?;
+    ///
+    /// assert_eq!(report.sets[0].total.passed, 3);
+    /// assert_eq!(report.exit_code(&ExitRules::default()), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// See [`run_sets`].
+    pub async fn run(&self, subject: &dyn Subject, options: RunOptions) -> Result<Report> {
+        run_sets(&[SetRun { set: self, subject, dir: None }], options).await
+    }
+}
+
+/// Runs several sets, each with its own subject, as one run.
+///
+/// What goes wrong in a trial is in the report, and ends nothing. Needs a tokio runtime with time; trials run as its
+/// tasks, and dropping the future ends them.
+///
+/// # Errors
+/// Before anything runs: no cases, two of one id, unknown ids, a case without a check, a log that cannot be written,
+/// or, for a run that goes on, one of other sets, options or models. Later: a log that cannot be written.
+pub async fn run_sets(sets: &[SetRun<'_>], options: RunOptions) -> Result<Report> {
+    let cases = plan(sets, &options)?;
+    let manifest = manifest(sets, &cases, &options);
+    let selected = selected(sets, &cases);
+    let Opened { manifest, mut log, kept } = open(manifest, &selected, &options)?;
+    let mut builder = ReportBuilder::new(manifest, selected, options.report.clone());
+    let mut done = std::collections::HashSet::new();
+    if let Some(kept) = kept {
+        for trial in kept.trials()? {
+            let trial = trial?;
+            let again = is_run_again(&trial, options.resume);
+            if again {
+                done.remove(&trial.key)
+            } else {
+                done.insert(trial.key.clone())
+            };
+            builder.add(&trial);
+        }
+    }
+    let run = Run {
+        seed: builder.manifest().seed,
+        options: &options,
+        tokens: AtomicU64::new(builder.tokens()),
+        stop: AtomicBool::new(false),
+    };
+    let planned: u64 = cases.iter().map(|case| u64::from(case.repeats)).sum();
+    run.tell(|progress| progress.began(planned, done.len() as u64));
+    let done = &done;
+    let run = &run;
+    // Repeat by repeat: a run that ends early has tried all cases alike.
+    let most = cases.iter().map(|case| case.repeats).max().unwrap_or(0);
+    let todo = (0..most)
+        .flat_map(|repeat| cases.iter().filter(move |case| repeat < case.repeats).map(move |case| (case, repeat)));
+    let todo = todo.map(|(case, repeat)| (case, key_of(case, repeat))).filter(|(_, key)| !done.contains(key));
+    let mut trials =
+        stream::iter(todo).map(|(case, key)| run.trial(case, key)).buffer_unordered(options.concurrency.get());
+    while let Some(trial) = trials.next().await {
+        let Some(trial) = trial else { continue };
+        if let Some(log) = &mut log {
+            log.append(&trial)?;
+        }
+        builder.add(&trial);
+        run.tell(|progress| progress.trial_ended(&trial));
+    }
+    Ok(builder.finish())
+}
+
+fn key_of(case: &PlannedCase<'_>, repeat: u32) -> TrialKey {
+    TrialKey { set: case.set.name.clone(), case: case.case.id.clone(), repeat }
+}
+
+fn is_run_again(trial: &Trial, resume: Option<Resume>) -> bool {
+    match resume {
+        None | Some(Resume::Missing) => false,
+        Some(Resume::Errors) => trial.verdict == Verdict::Error,
+        Some(Resume::NotPassed) => trial.verdict != Verdict::Pass,
+    }
+}
+
+/// The sets with the cases that are selected, and how often each is run.
+fn selected(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>]) -> Vec<EvalSet> {
+    let with_repeats = |case: &PlannedCase<'_>| {
+        let repeats = std::num::NonZeroU32::new(case.repeats);
+        crate::EvalCase { repeats, ..(*case.case).clone() }
+    };
+    let of = |set: &EvalSet| {
+        let cases = cases.iter().filter(|case| case.set.name == set.name).map(with_repeats).collect();
+        EvalSet { cases, ..set.clone() }
+    };
+    sets.iter().map(|run| of(run.set)).filter(|set| !set.cases.is_empty()).collect()
+}
+
+fn manifest(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>], options: &RunOptions) -> Manifest {
+    let mut trials: BTreeMap<String, u64> = BTreeMap::new();
+    for case in cases {
+        *trials.entry(case.set.name.clone()).or_default() += u64::from(case.repeats);
+    }
+    let fingerprint: Map<String, Value> =
+        sets.iter().map(|run| (run.set.name.clone(), run.subject.fingerprint())).collect();
+    Manifest {
+        schema: RUN_SCHEMA.to_owned(),
+        run: uuid::Uuid::now_v7().to_string(),
+        sets: trials,
+        seed: options.seed,
+        fingerprint: fingerprint.into(),
+        revision: options.revision.clone(),
+        dirty: options.dirty,
+        partial: cases.len() < sets.iter().map(|run| run.set.cases.len()).sum(),
+        began: rfc3339(options.began.unwrap_or_else(SystemTime::now)),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// A run's log, if it has one, and the run that goes on, if it does.
+struct Opened {
+    manifest: Manifest,
+    log: Option<LogWriter>,
+    kept: Option<RunLog>,
+}
+
+fn open(manifest: Manifest, sets: &[EvalSet], options: &RunOptions) -> Result<Opened> {
+    let Some(dir) = &options.log else {
+        if options.resume.is_some() {
+            return Err(Error::new(ErrorKind::Invalid, "resume a run: `log` names no run"));
+        }
+        return Ok(Opened { manifest, log: None, kept: None });
+    };
+    if options.resume.is_none() || (dir.is_dir() && !LogWriter::has_begun(dir)) {
+        let log = Some(LogWriter::create(dir, &manifest, sets)?);
+        return Ok(Opened { manifest, log, kept: None });
+    }
+    let kept = RunLog::open(dir)?;
+    let changes = differences(&identity(kept.manifest(), kept.sets()), &identity(&manifest, sets));
+    if !changes.is_empty() {
+        let context = format!("resume run `{}`: it is not the same run: {}", dir.display(), changes.join("; "));
+        return Err(Error::new(ErrorKind::Conflict, context));
+    }
+    let log = Some(LogWriter::resume(dir)?);
+    Ok(Opened { manifest: kept.manifest().clone(), log, kept: Some(kept) })
+}
+
+/// What must be the same when a run goes on; by name, so that a difference has one.
+fn identity(manifest: &Manifest, sets: &[EvalSet]) -> Value {
+    let cases = |set: &EvalSet| set.cases.iter().map(|case| (case.id.clone(), json!(case))).collect::<Map<_, _>>();
+    let set = |set: &EvalSet| {
+        let rest = EvalSet { cases: Vec::new(), ..set.clone() };
+        (set.name.clone(), json!({ "set": rest, "cases": cases(set) }))
+    };
+    let Manifest { fingerprint, seed, version, revision, .. } = manifest;
+    let sets: Map<String, Value> = sets.iter().map(set).collect();
+    json!({ "fingerprint": fingerprint, "seed": seed, "version": version, "revision": revision, "sets": sets })
+}
+
+/// What the trials of a run share.
+struct Run<'a> {
+    options: &'a RunOptions,
+    seed: u64,
+    /// Tokens used so far.
+    tokens: AtomicU64,
+    /// Whether no further trial begins.
+    stop: AtomicBool,
+}
+
+impl Run<'_> {
+    fn tell(&self, what: impl FnOnce(&dyn crate::Progress)) {
+        if let Some(progress) = &self.options.progress {
+            what(&**progress);
+        }
+    }
+
+    /// Runs a trial, and again while the infrastructure fails; none if no further trial is to begin.
+    async fn trial(&self, case: &PlannedCase<'_>, key: TrialKey) -> Option<Trial> {
+        let is_spent = || self.options.max_tokens.is_some_and(|most| self.tokens.load(Relaxed) >= most);
+        if self.stop.load(Relaxed) || is_spent() {
+            return None;
+        }
+        self.tell(|progress| progress.trial_began(&key));
+        let hits = Arc::new(AtomicU32::new(0));
+        let seed = seed_of(self.seed, &key);
+        let mut retries = 0;
+        let mut usage = agent_core::Usage::default();
+        let attempted = loop {
+            let attempted = self.attempt(case, &key, seed, &hits).await;
+            usage += attempted.usage;
+            self.tokens.fetch_add(attempted.usage.total(), Relaxed);
+            let failed = attempted.error.as_ref().is_some_and(|error| error.infrastructure);
+            if !failed || retries >= self.options.retries || is_spent() {
+                break attempted;
+            }
+            retries += 1;
+        };
+        let verdict = attempted.verdict();
+        if self.options.fail_fast && verdict != Verdict::Pass {
+            self.stop.store(true, Relaxed);
+        }
+        let Attempted { events, iterations, outcomes, answer, stop, error, wall, .. } = attempted;
+        let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
+        let cassette_hits = hits.load(Relaxed);
+        Some(Trial {
+            key,
+            seed,
+            verdict,
+            outcomes,
+            stop,
+            error,
+            iterations,
+            answer,
+            usage,
+            wall_ms,
+            retries,
+            cassette_hits,
+            events,
+        })
+    }
+
+    async fn attempt(&self, case: &PlannedCase<'_>, key: &TrialKey, seed: u64, hits: &Arc<AtomicU32>) -> Attempted {
+        let options = self.options;
+        let spec = TrialSpec { key, case: &case.case, seed, cassettes: options.cassettes, cassette_hits: hits };
+        let agent = match AssertUnwindSafe(case.subject.agent(&spec)).catch_unwind().await {
+            Ok(Ok(agent)) => agent,
+            Ok(Err(error)) => return failed(TrialError { infrastructure: true, ..trial_error(&error) }),
+            Err(panic) => return failed(panicked(&*panic)),
+        };
+        let attempt = Attempt {
+            agent,
+            case: case.case.clone(),
+            checks: case.checks.clone(),
+            budget: case.budget,
+            loop_name: case.subject.loop_name().map(Into::into),
+            timeout: options.timeout,
+            gold_scorers: options.gold_scorers,
+            is_replay: options.cassettes == CassetteMode::Replay,
+        };
+        let mut task = AbortOnDrop(tokio::spawn(attempt.run()));
+        (&mut task.0).await.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => failed(panicked(&*panic)),
+            Err(error) => failed(TrialError { message: error.to_string(), infrastructure: true }),
+        })
+    }
+}
+
+fn failed(error: TrialError) -> Attempted {
+    Attempted { error: Some(error), ..Attempted::default() }
+}
+
+/// A task that ends with its handle.
+struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,17 @@
+//! The engine: plans trials, runs them, and logs each as it ends.
+
+mod attempt;
+mod case_checks;
+mod clock;
+mod engine;
+mod log;
+mod options;
+mod plan;
+mod turns;
+
+pub(crate) use clock::{date, rfc3339};
+pub use engine::run_sets;
+pub use log::RunLog;
+pub(crate) use log::differences;
+pub use options::{CaseFilter, CassetteMode, Progress, Resume, RunOptions};
+pub use plan::SetRun;

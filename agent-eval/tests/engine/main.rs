@@ -1,0 +1,8 @@
+//! The engine and its reports, with agents that play scripts.
+
+mod gates;
+mod loops;
+mod resume;
+mod running;
+mod scale;
+mod support;
