@@ -4,6 +4,7 @@ use std::io::Write;
 
 use agent_core::{Content, Delta, Event, Result, Role, StopReason, ToolCall, ToolResult, Update, Updates, Usage};
 use agent_loop::IterationRecord;
+use anstream::{print, println};
 use futures::StreamExt;
 
 /// Prints a run as it streams: answers piece by piece, tool calls with their results, and the iterations of a loop with

@@ -153,3 +153,13 @@ fn the_readme_shows_what_the_programs_print() {
         assert!(readme.contains(&printed), "not in README.md:\n{printed}");
     }
 }
+
+#[test]
+fn a_reader_that_is_gone_ends_no_program() {
+    for program in [HELLO_LOOP, SQL_REFINE, INCIDENT_TRIAGE] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = example(program).stdout(writer).stderr(std::process::Stdio::null()).status().unwrap();
+        assert_eq!(status.code(), Some(0), "{program}");
+    }
+}

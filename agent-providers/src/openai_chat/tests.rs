@@ -208,6 +208,20 @@ fn counts_that_come_more_than_once_are_not_added() {
     assert_eq!((response.usage.input_tokens, response.usage.output_tokens), (7, 4));
 }
 
+#[test]
+fn endless_tool_calls_are_refused() {
+    let calls = |count: u64| -> Vec<Value> {
+        (0..count).map(|n| json!({ "index": n, "id": n.to_string(), "function": { "name": "add" } })).collect()
+    };
+    let in_one = delta(json!({ "tool_calls": calls(5000) }));
+    let one_by_one: Vec<Value> = calls(5000).into_iter().map(call).collect();
+    for error in [read(&[in_one]).unwrap_err(), read(&one_by_one).unwrap_err()] {
+        assert_eq!(error.message, "the answer has more than 4096 tool calls");
+    }
+    let many = delta(json!({ "tool_calls": calls(4096) }));
+    assert_eq!(contents(&[many, finish("tool_calls")]).len(), 4096);
+}
+
 fn full_request() -> ChatRequest {
     let messages = [
         ChatMessage::system("Be brief."),
