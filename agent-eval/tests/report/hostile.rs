@@ -19,16 +19,16 @@ fn hostile(evil: &str) -> Report {
     set.tags = [(evil.to_owned(), set.total.clone())].into();
     set.gates = vec![gate(evil, agent_eval::GateVerdict::Failed, evil)];
     let rich = crate::sample::rich();
-    set.comparison = rich.sets[1].comparison.clone();
-    set.loops = rich.sets[1].loops.clone();
+    set.comparison.clone_from(&rich.sets[1].comparison);
+    set.loops.clone_from(&rich.sets[1].loops);
     let (comparison, loops) = (set.comparison.as_mut().unwrap(), set.loops.as_mut().unwrap());
     comparison.worse = vec![(evil.to_owned(), 1.0, 0.0)];
     comparison.missing = vec![evil.to_owned()];
-    comparison.baseline = evil.to_owned();
+    evil.clone_into(&mut comparison.baseline);
     loops.stops = [(evil.to_owned(), 3)].into();
     loops.diagnoses = vec![evil.to_owned()];
     let mut report = report(vec![set]);
-    report.manifest.run = evil.to_owned();
+    evil.clone_into(&mut report.manifest.run);
     report.manifest.revision = Some(evil.to_owned());
     report.warnings = vec![evil.to_owned()];
     report
@@ -94,7 +94,7 @@ fn markdown_keeps_its_form() {
     }
     assert_eq!((fence, opened), (None, closed));
     assert!(opened > 2, "{text}");
-    insta::assert_snapshot!(text.lines().find(|line| line.starts_with("- ⚠️")).unwrap(), @r#"- ⚠️ &lt;/script&gt;&lt;/style&gt;&lt;img src=x onerror=alert(1)&gt;" ' &amp; \| \`\`\` \~\~\~ @​team #​12 \\u{1b}\[2J\\u{0}\\u{8}\\u{202e}\\u{ffff}\\u{d} &lt;/details&gt; \| a \| b \| \`\`\`\` \]\]&gt;"#);
+    insta::assert_snapshot!(text.lines().find(|line| line.starts_with("- ⚠️")).unwrap().replace('\u{200b}', "␣"), @r#"- ⚠️ &lt;/script&gt;&lt;/style&gt;&lt;img src=x onerror=alert(1)&gt;" ' &amp; \| \`\`\` \~\~\~ @␣team #␣12 \\u{1b}\[2J\\u{0}\\u{8}\\u{202e}\\u{ffff}\\u{d} &lt;/details&gt; \| a \| b \| \`\`\`\` \]\]&gt;"#);
 }
 
 /// A line without its spans of code.

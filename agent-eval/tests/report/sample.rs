@@ -10,7 +10,8 @@ use serde_json::json;
 
 use Verdict::{Error, Fail, Pass, Unscored};
 
-pub(crate) fn within(low: f64, high: f64) -> Option<Interval> {
+#[expect(clippy::unnecessary_wraps, reason = "every interval of a report may be absent")]
+fn within(low: f64, high: f64) -> Option<Interval> {
     Some(Interval { low, high })
 }
 

@@ -23,8 +23,8 @@ pub(super) fn list(sets: &[SetReport]) -> String {
     let verdicts = VERDICTS.iter().filter(|verdict| there.contains(verdict)).map(|verdict| verdict.word());
     let tags: BTreeSet<&str> = sets.iter().flat_map(|set| set.tags.keys()).map(String::as_str).collect();
     let mut text = format!(
-        "<form class=\"tools\" hidden role=\"search\" aria-label=\"Filter of cases\">\n<h2 id=\"cases\">Cases</h2>\n\
-         <label>Search <input type=\"search\" name=\"q\"></label>\n{}{}{}<output aria-live=\"polite\"></output>\n</form>\n",
+        "<div class=\"tools\">\n<h2 id=\"cases\">Cases</h2>\n<form hidden role=\"search\" aria-label=\"Filter of cases\">\n\
+         <label>Search <input type=\"search\" name=\"q\"></label>\n{}{}{}<output aria-live=\"polite\"></output>\n</form>\n</div>\n",
         choice("Verdict", "verdict", verdicts),
         choice("Set", "set", sets.iter().map(|set| set.name.as_str())),
         choice("Tag", "tag", tags.into_iter()),

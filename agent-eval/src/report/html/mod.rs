@@ -101,11 +101,11 @@ fn gates(gates: &[GateResult]) -> String {
 }
 
 fn loop_section(loops: &LoopReport) -> String {
-    let legend = "<span class=\"key\"></span>the loop (95 %) <span class=\"key afresh\"></span>asking afresh";
+    let legend = "<span class=\"legend\"><span class=\"key\"></span>the loop (95 %) <span class=\"key afresh\"></span>asking afresh as often</span>";
     let mut text = heading("Loop");
     text.push_str(&notes("Diagnoses", &loops.diagnoses));
     text.push_str("<div class=\"plots\">\n");
-    text.push_str(&figure(&svg::pass_by(loops), &format!("Passed by iteration k: {legend}")));
+    text.push_str(&figure(&svg::pass_by(loops), &format!("Passed by iteration k {legend}")));
     text.push_str(&figure(&svg::exits(loops), "Trials by iterations at exit"));
     text.push_str(&figure(&svg::tokens(loops), "Mean tokens by iteration"));
     text.push_str("</div>\n");

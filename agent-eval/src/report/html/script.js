@@ -1,7 +1,7 @@
 "use strict";
 // Shows the cases that the filters let through.
 (() => {
-  const form = document.querySelector(".tools");
+  const form = document.querySelector(".tools form");
   const count = form.querySelector("output");
   const none = document.querySelector(".none");
   const cases = [...document.querySelectorAll(".case")].map((element) => ({
