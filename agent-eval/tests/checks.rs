@@ -3,12 +3,12 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use agent_core::{
-    ChatMessage, Content, Error, ErrorKind, Event, Role, Session, StopReason, ToolCall, Usage,
-    testing::ScriptedClient,
+    ChatClient, ChatMessage, ChatRequest, ChatUpdate, Content, Error, ErrorKind, Event, Format, Role, Session,
+    StopReason, ToolCall, Usage, testing::ScriptedClient,
 };
 use agent_eval::{
-    BuildContext, BuiltCheck, Check, CheckContext, CheckEvaluator, CheckSpec, EvalSet, IterationTrace, Outcome, Subject,
-    TrialSpec, Verdict, case_checks, check_fn,
+    BuildContext, BuiltCheck, Check, CheckContext, CheckEvaluator, CheckSpec, EvalSet, IterationTrace, Outcome,
+    Subject, TrialSpec, Verdict, case_checks, check_fn,
 };
 use agent_loop::{Iteration, LoopContext, LoopEvaluation, LoopEvaluator};
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ impl Run {
     fn calling(calls: &[(&str, Value)]) -> Self {
         let event = |(name, arguments): &(&str, Value)| {
             let call = ToolCall { id: "id".to_owned(), name: (*name).to_owned(), arguments: arguments.clone() };
-            event(ChatMessage::new(Role::Assistant, [Content::ToolCall(call)]))
+            event(&ChatMessage::new(Role::Assistant, [Content::ToolCall(call)]))
         };
         Self { events: calls.iter().map(event).collect(), ..Self::answering("done") }
     }
@@ -81,7 +81,7 @@ impl Run {
     }
 }
 
-fn event(message: ChatMessage) -> Event {
+fn event(message: &ChatMessage) -> Event {
     serde_json::from_value(json!({
         "id": uuid(1), "run": uuid(2), "author": "agent", "messages": [message],
     }))
@@ -160,8 +160,11 @@ fn texts_are_compared() {
 #[test]
 fn the_similarities_are_what_they_are_defined_as() {
     let value = |answer: &str, check: Value| Run::answering(answer).judged(check).value.unwrap();
-    let edit = |expected: &str, answer: &str| value(answer, json!({ "edit_similarity": { "expected": expected, "at_least": 1 } }));
-    let rouge = |expected: &str, answer: &str| value(answer, json!({ "rouge1": { "expected": expected, "at_least": 1 } }));
+    let edit = |expected: &str, answer: &str| {
+        value(answer, json!({ "edit_similarity": { "expected": expected, "at_least": 1 } }))
+    };
+    let rouge =
+        |expected: &str, answer: &str| value(answer, json!({ "rouge1": { "expected": expected, "at_least": 1 } }));
     assert!((edit("kitten", "sitting") - (1.0 - 3.0 / 7.0)).abs() < 1e-12);
     assert!((rouge("the cat the mat", "The cat sat.") - 2.0 * 2.0 / 7.0).abs() < 1e-12);
     assert!((rouge("a", "") - 0.0).abs() < 1e-12);
@@ -354,7 +357,10 @@ build the check `judge`: there is no model to judge; name one
 build the check `custom`: there is no subject to bring `own`
 "#);
     assert!(refused(json!({ "regex": "(" })).starts_with("build the check `regex`: regex parse error"));
-    assert!(refused(json!({ "json_schema": { "type": "strange" } })).starts_with("build the check `json_schema`: no JSON Schema: "));
+    assert!(
+        refused(json!({ "json_schema": { "type": "strange" } }))
+            .starts_with("build the check `json_schema`: no JSON Schema: ")
+    );
     let with_subject = |name: &str| {
         let cx = BuildContext { subject: Some(&Known), ..BuildContext::default() };
         spec(custom(name)).build(&cx).unwrap_err().to_string()
@@ -381,9 +387,22 @@ fn what_a_case_expects_becomes_checks() {
     let checks = case_checks(&set.cases[0], &set, &BuildContext::default()).unwrap();
     assert_eq!(
         names(&checks.whole),
-        ["expected", "expected_state", "expected_calls", "forbidden_tools", "allowed_tools", "budget", "contains", "contains", "json"]
+        [
+            "expected",
+            "expected_state",
+            "expected_calls",
+            "forbidden_tools",
+            "allowed_tools",
+            "budget",
+            "contains",
+            "contains",
+            "json"
+        ]
     );
-    assert_eq!(checks.turns.iter().map(|turn| names(turn)).collect::<Vec<_>>(), [vec!["expected", "json"], vec!["expected_calls"]]);
+    assert_eq!(
+        checks.turns.iter().map(|turn| names(turn)).collect::<Vec<_>>(),
+        [vec!["expected", "json"], vec!["expected_calls"]]
+    );
 }
 
 #[test]
@@ -433,15 +452,33 @@ async fn a_program_that_takes_too_long_is_killed_with_all_that_it_started() {
     let check = json!({ "command": { "program": "sh", "args": ["-c", script], "dir": ".", "timeout_ms": 500 } });
     let context = BuildContext { dir: Some(folder.path().to_path_buf()), ..open() };
     let outcome = scored(check, &context, "").await;
-    assert_eq!((outcome.verdict, outcome.reason.as_str()), (Verdict::Fail, "`sh` was killed after 500ms: it took too long"));
-    let child = std::fs::read_to_string(folder.path().join("child")).unwrap();
-    let gone = || {
-        let stat = std::fs::read_to_string(Path::new("/proc").join(child.trim()).join("stat"));
-        stat.map_or(true, |stat| stat.contains(") Z "))
-    };
-    while !gone() {
+    assert_eq!(
+        (outcome.verdict, outcome.reason.as_str()),
+        (Verdict::Fail, "`sh` was killed after 500ms: it took too long")
+    );
+    gone(&folder.path().join("child")).await;
+}
+
+/// Waits until the process whose number is in the file is no more.
+#[cfg(unix)]
+async fn gone(file: &Path) {
+    let child = std::fs::read_to_string(file).unwrap();
+    let stat = Path::new("/proc").join(child.trim()).join("stat");
+    while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_program_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "sleep 60 & echo $! > child; echo no; exit 1";
+    let check = json!({ "command": { "program": "sh", "args": ["-c", script] } });
+    let context = BuildContext { dir: Some(folder.path().to_path_buf()), ..open() };
+    let outcome = scored(check, &context, "").await;
+    assert_eq!((outcome.verdict, outcome.diff.as_deref()), (Verdict::Fail, Some("no")));
+    gone(&folder.path().join("child")).await;
 }
 
 #[tokio::test]
@@ -509,13 +546,21 @@ async fn a_lint_needs_neither_judge_nor_subject() {
 #[tokio::test]
 async fn a_check_drives_a_loop() {
     let last = agent_core::AgentResponse {
-        events: vec![event(ChatMessage::assistant("two"))],
+        events: vec![event(&ChatMessage::assistant("two"))],
         usage: Usage::default(),
         stop: StopReason::Completed,
     };
     let earlier = [Iteration { response: last.clone(), by: None, feedback: None, digest: 1 }];
     let (session, run) = (Session::new(), agent_core::RunContext::default());
-    let cx = LoopContext { session: &session, request: &[], iteration: 2, is_last: false, earlier: &earlier, last: &last, run: &run };
+    let cx = LoopContext {
+        session: &session,
+        request: &[],
+        iteration: 2,
+        is_last: false,
+        earlier: &earlier,
+        last: &last,
+        run: &run,
+    };
     let evaluate = async |check: BuiltCheck| CheckEvaluator::from(check).evaluate(&cx).await;
     let built = |check: Value| spec(check).build(&open()).unwrap();
 
@@ -529,9 +574,39 @@ async fn a_check_drives_a_loop() {
         LoopEvaluation::feedback("the loop took 2 iterations; 1 are allowed")
     );
     let error = evaluate(built(json!({ "budget": { "wall_ms": 1 } }))).await.unwrap_err();
-    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Evaluator, "check `budget` could not judge the iteration: time is not measured in a replay"));
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (ErrorKind::Evaluator, "check `budget` could not judge the iteration: time is not measured in a replay")
+    );
     let broken = CheckEvaluator::new(check_fn("own", |_| Outcome::error("no disk")));
     assert_eq!(broken.evaluate(&cx).await.unwrap_err().to_string(), "check `own` failed: no disk");
     let silent = CheckEvaluator::new(check_fn("own", |_| Outcome::fail("")));
     assert_eq!(silent.evaluate(&cx).await.unwrap(), LoopEvaluation::feedback("the check `own` does not hold"));
+}
+
+/// A model whose service has no schemas.
+struct NoSchemas(ScriptedClient);
+
+impl ChatClient for NoSchemas {
+    fn model(&self) -> &'static str {
+        "plain"
+    }
+
+    fn stream(&self, request: ChatRequest) -> futures::stream::BoxStream<'_, agent_core::Result<ChatUpdate>> {
+        match request.options.format {
+            Format::Text => self.0.stream(request),
+            Format::JsonSchema { .. } => {
+                let error = Error::new(ErrorKind::Unsupported, "answer by a schema");
+                Box::pin(futures::stream::iter([Err(error)]))
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_judge_without_schemas_is_asked_in_plain_text() {
+    let model = ScriptedClient::new().says(json!({ "good": true, "reason": "fine" }).to_string());
+    let context = BuildContext { judge: Some(Arc::new(NoSchemas(model))), ..open() };
+    let outcome = scored(json!({ "judge": { "rubric": "r" } }), &context, "x").await;
+    assert_eq!((outcome.verdict, outcome.reason.as_str()), (Verdict::Pass, "fine"));
 }

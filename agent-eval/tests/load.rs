@@ -3,6 +3,7 @@
 use std::fs;
 
 use agent_eval::{EvalSet, Input, SetFormat, case_schema, set_schema};
+use proptest::prelude::*;
 use serde_json::json;
 
 const WHOLE: &str = "\
@@ -80,13 +81,14 @@ fn a_folder_holds_a_case_a_file() {
     write("more.jsonl", "{\"id\": \"two\", \"input\": {\"text\": \"2?\"}, \"expected\": [\"2\"]}\n\n");
     write("table.csv", "id,input,expected,expected,tags,state.n,contains\nthree,3?,3,three,\"a, b\",3,3\n");
     write("notes.md", "not a case");
+    write("bom.json", "\u{feff}{\"id\": \"zero\", \"input\": {\"text\": \"0?\"}, \"expected\": [\"0\"]}");
     let no_header = EvalSet::load(folder.path()).unwrap_err().to_string();
     assert!(no_header.ends_with("it has no `set.yaml` or `set.json`"), "{no_header}");
     write("set.yaml", "schema: agent-eval/1\nname: numbers\n");
     let set = EvalSet::load(folder.path()).unwrap();
-    assert_eq!(set.cases.iter().map(|case| case.id.as_str()).collect::<Vec<_>>(), ["two", "one", "three"]);
+    assert_eq!(set.cases.iter().map(|case| case.id.as_str()).collect::<Vec<_>>(), ["zero", "two", "one", "three"]);
     assert_eq!(
-        serde_json::to_value(&set.cases[2]).unwrap(),
+        serde_json::to_value(&set.cases[3]).unwrap(),
         json!({
             "id": "three", "input": { "text": "3?" }, "expected": ["3", "three"], "tags": ["a", "b"],
             "state": { "n": 3 }, "checks": [{ "contains": { "all": ["3"] } }],
@@ -109,7 +111,7 @@ fn the_version_comes_first() {
 #[test]
 fn a_broken_case_is_shown_with_its_place() {
     insta::assert_snapshot!(wrong("  - id: a\n    input: {text: x}\n    expcted: ['1']\n"), @"sums.yaml:6:5: case `a`: unknown field `expcted`; did you mean `expected`?");
-    insta::assert_snapshot!(wrong("  - id: a\n    input: {text: x}\n    expected: 1\n"), @"sums.yaml:6:5: case `a`: `expected`: invalid type: integer `1`, expected a sequence");
+    insta::assert_snapshot!(wrong("  - id: a\n    input: {text: x}\n    expected: 1\n"), @"sums.yaml:6:5: case `a`: `expected`: invalid type: integer `1`, expected a list");
     insta::assert_snapshot!(wrong("  - id: a\n    input: {text: x}\n    expected: [1]\n"), @"sums.yaml:6:16: case `a`: `expected`: invalid type: integer `1`, expected a string; put it in quotes");
     insta::assert_snapshot!(wrong("  - input: {text: x}\n    expected: ['1']\n"), @"sums.yaml:4:5: the field `id` is missing; add it");
     insta::assert_snapshot!(wrong("  - id: a\n    input: {text: x}\n    repeats: 0\n"), @"sums.yaml:6:5: case `a`: `repeats` is 0: nothing would be run; write at least 1");
@@ -119,16 +121,18 @@ fn a_broken_case_is_shown_with_its_place() {
     insta::assert_snapshot!(wrong("  - id: a\n    input: {text: x}\n    checks:\n      - {json: , regex: b}\n"), @"sums.yaml:7:9: case `a`: `checks`: expected one key; write each check as an item of its own");
     insta::assert_snapshot!(wrong("  - id: a\n    input: {text: x}\n    checks:\n      - equals: {a: b}\n"), @"sums.yaml:7:9: case `a`: `equals`: expected a text or a list of texts");
     insta::assert_snapshot!(wrong("  - id: a\n    input: {text: x}\n    checks: [{regex: '('}]\n"), @r#"
-sums.yaml:6:13: case `a`: build the check `regex`: regex parse error:
+sums.yaml:6:14: case `a`: build the check `regex`: regex parse error:
     (
     ^
 error: unclosed group
 "#);
     insta::assert_snapshot!(wrong("  - id: a\n    input: {text: x}\n"), @"sums.yaml:4:5: case `a`: nothing is checked, so it would pass whatever is answered; add `expected` or `checks`");
+    insta::assert_snapshot!(wrong("  - id: a\n    input: {turns: [{say: ''}]}\n    expected: [a]\n"), @"sums.yaml:5:12: case `a`: nothing is said to the agent; fill `input`");
+    insta::assert_snapshot!(wrong("  - id: a\n    input: {messages: [{role: assistant, contents: [{text: Hi}]}]}\n    expected: [a]\n"), @"sums.yaml:5:12: case `a`: its last message is not the caller's; end with one whose role is `user`");
     insta::assert_snapshot!(wrong("  - id: a\n    input: {text: ' '}\n    expected: [a]\n"), @"sums.yaml:5:12: case `a`: nothing is said to the agent; fill `input`");
     insta::assert_snapshot!(wrong("  - id: a\n    input: {text: x}\n    expected: [a]\n    quarantine: {reason: r, until: 2027-02-29}\n"), @"sums.yaml:7:36: case `a`: `2027-02-29` is no date; write YYYY-MM-DD");
     insta::assert_snapshot!(wrong("  - id: a\n    input: {text: x}\n    expected: [a]\n  - id: b\n    input: {text: x}\n    expected: [a]\n  - input: {text: x}\n    expected: [a]\n    id: a\n"), @"sums.yaml:12:9: the id `a` is taken by the case at sums.yaml:4:9; give each case its own");
-    insta::assert_snapshot!(wrong("  - id: a\n    id: b\n"), @"sums.yaml:5:5: no YAML: duplicate mapping key: id, set DuplicateKeyPolicy in Options if acceptable");
+    insta::assert_snapshot!(wrong("  - id: a\n    id: b\n"), @"sums.yaml:5:5: no YAML: `id` is given twice; take one out");
     insta::assert_snapshot!(wrong("  - id: [a\n"), @"sums.yaml:4:9: no YAML: unclosed bracket '['");
 }
 
@@ -151,7 +155,7 @@ fn a_broken_table_is_shown_with_its_record() {
     let read = |text: &str| EvalSet::parse(text, SetFormat::Csv, "my cases.csv").map_err(|error| error.to_string());
     insta::assert_snapshot!(read("id,input,expectd\na,x,1\n").unwrap_err(), @"my cases.csv:1:3: unknown column `expectd`; did you mean `expected`? known are `id`, `input`, `expected`, `tags`, `split`, `group`, `repeats`, `contains`, `regex`, `state.KEY`, `metadata.KEY`");
     insta::assert_snapshot!(read("id,input,expected\na,\"x\ny\",1\nb,x\n").unwrap_err(), @"my cases.csv:4:1: no CSV: CSV error: record 2 (line: 4, byte: 28): found record with 2 fields, but the previous record has 3 fields");
-    insta::assert_snapshot!(read("id,input,expected,repeats\na,x,1,many\n").unwrap_err(), @r#"my cases.csv:2:4: case `a`: `repeats`: invalid type: string "many", expected a nonzero u32"#);
+    insta::assert_snapshot!(read("id,input,expected,repeats\na,x,1,many\n").unwrap_err(), @r#"my cases.csv:2:4: case `a`: `repeats`: invalid type: string "many", expected a whole number from 1"#);
     insta::assert_snapshot!(read("id,input,expected\na,x,1\na,y,1\n").unwrap_err(), @"my cases.csv:3:1: the id `a` is taken by the case at my cases.csv:2:1; give each case its own");
     assert_eq!(read("id,input,expected\na,x,1\n").unwrap().name, "my-cases");
 }
@@ -171,7 +175,10 @@ fn the_committed_schemas_are_current() {
         if std::env::var_os("UPDATE_SCHEMAS").is_some() {
             fs::write(&path, &current).unwrap();
         }
-        assert!(fs::read_to_string(&path).is_ok_and(|text| text == current), "{path} is old: see this test's first line");
+        assert!(
+            fs::read_to_string(&path).is_ok_and(|text| text == current),
+            "{path} is old: see this test's first line"
+        );
     }
 }
 
@@ -181,4 +188,58 @@ fn the_schema_accepts_what_is_written() {
     let set = serde_json::to_value(whole()).unwrap();
     assert_eq!(validator.iter_errors(&set).map(|error| error.to_string()).collect::<Vec<_>>(), [""; 0]);
     assert!(!validator.is_valid(&json!({ "schema": "agent-eval/1", "name": "a", "cases": [], "strange": 1 })));
+}
+
+/// Texts that look like something else in YAML, and any other.
+fn texts() -> impl Strategy<Value = String> {
+    const ODD: &[&str] = &[
+        "",
+        "yes",
+        "null",
+        "~",
+        "1",
+        "1e3",
+        "0x1f",
+        "- a",
+        "a: b",
+        "# a",
+        "'",
+        "\"",
+        "\\",
+        "a\n",
+        "\n a\n\n",
+        "{",
+        "!x",
+        "&a",
+        "*a",
+        "<<",
+        "\t",
+        "---",
+        "2020-01-01",
+        "a #b",
+        " a ",
+    ];
+    prop_oneof![prop::sample::select(ODD).prop_map(str::to_owned), "\\PC{0,20}", "[ \n:#a-]{0,20}"]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_text_survives_every_format(texts in prop::collection::vec(texts(), 1..4), key in texts()) {
+        let mut set = whole();
+        set.cases[0].expected = texts.clone();
+        set.cases[0].metadata.insert(key, json!({ "texts": texts, "number": 1.5, "big": u64::MAX, "none": null }));
+        for format in [SetFormat::Yaml, SetFormat::Json, SetFormat::Jsonl] {
+            let text = set.write(format).unwrap();
+            prop_assert_eq!(&EvalSet::parse(&text, format, "a").map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?, &set, "{}", text);
+        }
+    }
+
+    #[test]
+    fn no_text_panics(text in "[a-z{}:,\\[\\]\"\n -]{0,40}") {
+        for format in [SetFormat::Yaml, SetFormat::Json, SetFormat::Jsonl, SetFormat::Csv] {
+            prop_assert!(EvalSet::parse(&text, format, "a").is_err());
+        }
+    }
 }

@@ -39,8 +39,18 @@ fn of_names(mode: &Value, expected: &str, actual: &str) -> bool {
 fn each_mode_wants_what_it_says() {
     let rows = ["exact", "in_order", "any_order", "subset", "superset"].map(|mode| {
         let mode = json!(mode);
-        let pairs = [("ab", "ab"), ("ab", "ba"), ("ab", "axb"), ("ab", "bxa"), ("ab", "a"), ("ab", "abb"), ("aab", "ab"), ("ab", "")];
-        let row: String = pairs.map(|(expected, actual)| if of_names(&mode, expected, actual) { '+' } else { '-' }).iter().collect();
+        let pairs = [
+            ("ab", "ab"),
+            ("ab", "ba"),
+            ("ab", "axb"),
+            ("ab", "bxa"),
+            ("ab", "a"),
+            ("ab", "abb"),
+            ("aab", "ab"),
+            ("ab", ""),
+        ];
+        let row: String =
+            pairs.map(|(expected, actual)| if of_names(&mode, expected, actual) { '+' } else { '-' }).iter().collect();
         format!("{:9} {row}", mode.as_str().unwrap())
     });
     insta::assert_snapshot!(rows.join("\n"), @r#"
@@ -64,7 +74,10 @@ fn the_f1_is_that_of_the_longest_common_subsequence() {
     assert!(of_names(&json!({ "f1": 0.75 }), "abca", "adca"));
     assert!(!of_names(&json!({ "f1": 0.76 }), "abca", "adca"));
     assert!(of_names(&json!({ "f1": 1.0 }), "", ""));
-    let outcome = judged(names(&json!({ "f1": 0.9 }), "so"), &[("s", json!({})), ("s", json!({})), ("o", json!({})), ("a", json!({})), ("l", json!({}))]);
+    let outcome = judged(
+        names(&json!({ "f1": 0.9 }), "so"),
+        &[("s", json!({})), ("s", json!({})), ("o", json!({})), ("a", json!({})), ("l", json!({}))],
+    );
     assert_eq!(outcome.value, Some(4.0 / 7.0));
 }
 
@@ -92,9 +105,17 @@ fn arguments_are_compared_by_their_mode() {
     let fits = |mode: Value, expected: Value, actual: Value| {
         passes(json!({ "arguments": mode, "calls": [{ "name": "t", "arguments": expected }] }), &[("t", actual)])
     };
-    assert!(fits(json!("exact"), json!({ "a": 1, "b": { "c": [1, 2.0] } }), json!({ "b": { "c": [1.0, 2] }, "a": 1.0 })));
+    assert!(fits(
+        json!("exact"),
+        json!({ "a": 1, "b": { "c": [1, 2.0] } }),
+        json!({ "b": { "c": [1.0, 2] }, "a": 1.0 })
+    ));
     assert!(!fits(json!("exact"), json!({ "a": 1 }), json!({ "a": 1, "b": 2 })));
-    assert!(!fits(json!("exact"), json!({ "a": 9_007_199_254_740_993_i64 }), json!({ "a": 9_007_199_254_740_992_i64 })));
+    assert!(!fits(
+        json!("exact"),
+        json!({ "a": 9_007_199_254_740_993_i64 }),
+        json!({ "a": 9_007_199_254_740_992_i64 })
+    ));
     assert!(!fits(json!("exact"), json!({ "a": 1 }), json!({ "a": "1" })));
     assert!(fits(json!("subset"), json!({ "b": { "c": 1 } }), json!({ "a": 0, "b": { "c": 1.0, "d": 2 } })));
     assert!(!fits(json!("subset"), json!({ "b": [1] }), json!({ "b": [1, 2] })));
@@ -129,7 +150,8 @@ fn a_failure_shows_both_lists() {
         assert_eq!(outcome.verdict, Verdict::Fail);
         format!("{}\n{}", outcome.reason, outcome.diff.unwrap())
     };
-    let calls = [("search", json!({ "q": "a" })), ("log", json!({})), ("open", json!({ "id": 2 })), ("answer", json!({}))];
+    let calls =
+        [("search", json!({ "q": "a" })), ("log", json!({})), ("open", json!({ "id": 2 })), ("answer", json!({}))];
     let expected = |mode: Value| {
         json!({ "mode": mode, "calls": [
             { "name": "search", "arguments": { "q": "a" } },
@@ -200,9 +222,8 @@ fn a_failure_shows_both_lists() {
 
 #[test]
 fn an_expectation_that_cannot_be_used_is_refused() {
-    let refused = |expected: Value| {
-        CallMatcher::new(&serde_json::from_value(expected).unwrap()).unwrap_err().to_string()
-    };
+    let refused =
+        |expected: Value| CallMatcher::new(&serde_json::from_value(expected).unwrap()).unwrap_err().to_string();
     let field = |field: Value| json!({ "calls": [{ "name": "t", "fields": { "/a": field } }] });
     insta::assert_snapshot!(refused(json!({ "mode": "superset", "calls": [] })), @"expect no calls where others may be made: everything passes; list calls, or use the mode `exact`");
     insta::assert_snapshot!(refused(json!({ "mode": { "f1": 0.0 }, "calls": [] })), @"expect an F1 of 0; it must be above 0, and 1 at most");
@@ -233,7 +254,9 @@ fn most_pairs(expected: &[Vec<bool>], free: &mut Vec<bool>) -> usize {
 fn calls() -> impl Strategy<Value = Vec<Value>> {
     let field = || prop::option::of(0..2_u8);
     let arguments = (field(), field(), field()).prop_map(|(a, b, c)| {
-        let fields = [("a", a), ("b", b), ("c", c)].into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?))));
+        let fields = [("a", a), ("b", b), ("c", c)]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), json!(value?))));
         Value::Object(fields.collect())
     });
     prop::collection::vec(arguments, 0..=7)
@@ -271,8 +294,6 @@ proptest! {
     fn ordered_pairs_are_the_longest_common_subsequence(expected in "[abc]{0,7}", actual in "[abc]{0,7}") {
         let letters = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
         let (wanted, found) = (letters(&expected), letters(&actual));
-        let refs = |names: &[String]| names.iter().map(|name| name.clone()).collect::<Vec<_>>();
-        let (wanted, found) = (refs(&wanted), refs(&found));
         let f1 = lcs_f1(&wanted.iter().map(String::as_str).collect::<Vec<_>>(), &found.iter().map(String::as_str).collect::<Vec<_>>());
         let made: Vec<(&str, Value)> = found.iter().map(|name| (name.as_str(), json!({}))).collect();
         let outcome = judged(names(&json!("exact"), &expected), &made);

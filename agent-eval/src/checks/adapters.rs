@@ -88,7 +88,8 @@ impl CheckEvaluator {
         Self(BuiltCheck::Check(Arc::new(check)))
     }
 
-    /// A scorer drives the loop.
+    /// A scorer drives the loop. What a judge spends is not counted for the loop, nor for the run's limits: where that
+    /// matters, let an evaluator of `agent-loop` ask the model.
     pub fn scorer(scorer: impl Scorer + 'static) -> Self {
         Self(BuiltCheck::Scorer(Arc::new(scorer)))
     }

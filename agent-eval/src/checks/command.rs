@@ -21,7 +21,7 @@ use crate::{CheckContext, Outcome, Scorer};
 const DEFAULT_LIMIT: Duration = Duration::from_mins(1);
 /// How much of each output is kept, in bytes.
 const KEPT: usize = 4 * 1024;
-/// How long the output of a program that has ended may stay open: a process that it left behind may hold it.
+/// How long the output of a program that has ended may stay open: a process that left its group may hold it.
 const DRAIN: Duration = Duration::from_secs(1);
 
 struct CommandScorer {
@@ -71,11 +71,11 @@ impl Scorer for CommandScorer {
         command.process_group(0);
         let program = &self.program;
         let mut group = match command.spawn() {
-            Ok(child) => Group(child),
+            Ok(child) => Group::of(child),
             Err(error) => return Outcome::error(format!("`{program}` could not be started: {error}")),
         };
         let mut said = [Vec::new(), Vec::new()];
-        let end = finish(&mut group.0, cx.answer, &mut said, self.limit).await;
+        let end = finish(&mut group, cx.answer, &mut said, self.limit).await;
         drop(group);
         let said = said.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned());
         let said = said.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
@@ -95,25 +95,40 @@ impl Scorer for CommandScorer {
 }
 
 /// A child and what it started; dropped, all of it is killed.
-struct Group(Child);
+struct Group {
+    child: Child,
+    id: Option<u32>,
+}
 
-impl Drop for Group {
-    fn drop(&mut self) {
+impl Group {
+    fn of(child: Child) -> Self {
+        Self { id: child.id(), child }
+    }
+
+    /// Kills what is left. The group's number stays its own while any of its processes lives; without one there is
+    /// nothing to kill, and numbers are given again only after all others.
+    fn kill(&mut self) {
         #[cfg(unix)]
-        if let Some(group) = self.0.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
-            // The child may have ended meanwhile: then there is nothing to kill.
+        if let Some(group) = self.id.take().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
 }
 
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
 /// Feeds the answer and reads the output until the program ends: its status, or none if its time is up.
 async fn finish(
-    child: &mut Child,
+    group: &mut Group,
     answer: &str,
     said: &mut [Vec<u8>; 2],
     limit: Duration,
 ) -> std::io::Result<Option<ExitStatus>> {
+    let child = &mut group.child;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let [out, err] = said;
     let feed = async {
@@ -135,6 +150,8 @@ async fn finish(
         }
     };
     let Ok(status) = timeout(limit, wait).await else { return Ok(None) };
+    // What it left behind would hold the output open, and go on after its check.
+    group.kill();
     if !silent {
         let _ = timeout(DRAIN, talk).await;
     }

@@ -52,7 +52,7 @@ impl Composed {
         }
     }
 
-    fn combine(&self, outcomes: Vec<Outcome>) -> Outcome {
+    fn combine(&self, outcomes: &[Outcome]) -> Outcome {
         let verdicts = || outcomes.iter().map(|outcome| outcome.verdict);
         let verdict = match self.rule {
             Rule::Not => match overall(verdicts()) {
@@ -74,7 +74,7 @@ impl Composed {
         if verdict == Verdict::Pass {
             return Outcome::pass();
         }
-        let said = self.parts.iter().zip(&outcomes).filter(|(_, outcome)| outcome.verdict == verdict);
+        let said = self.parts.iter().zip(outcomes).filter(|(_, outcome)| outcome.verdict == verdict);
         let reason = said.map(|(part, outcome)| format!("{}: {}", part.name(), outcome.reason));
         let reason = reason.collect::<Vec<_>>().join("; ");
         let diffs: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome.diff.as_deref()).collect();
@@ -93,7 +93,7 @@ impl Check for Composed {
             BuiltCheck::Check(check) => check.check(cx),
             BuiltCheck::Scorer(_) => Outcome::error("a scorer was asked as a check"),
         });
-        self.combine(outcomes.collect())
+        self.combine(&outcomes.collect::<Vec<_>>())
     }
 }
 
@@ -108,6 +108,6 @@ impl Scorer for Composed {
         for part in &self.parts {
             outcomes.push(part.outcome(cx).await);
         }
-        self.combine(outcomes)
+        self.combine(&outcomes)
     }
 }

@@ -10,6 +10,8 @@ use crate::{Outcome, text::cut};
 
 /// How many characters of an answer a reason quotes.
 const QUOTED: usize = 200;
+/// How many characters of a text are compared line by line for a reader.
+const COMPARED: usize = 10_000;
 
 pub(super) fn equals(name: &'static str, texts: &OneOrMany) -> Result<BuiltCheck> {
     let texts = match texts {
@@ -37,7 +39,8 @@ pub(super) fn equals(name: &'static str, texts: &OneOrMany) -> Result<BuiltCheck
 
 /// Lines of two texts: `-` is expected only, `+` is answered only.
 fn line_diff(expected: &str, answer: &str) -> String {
-    let lines = similar::TextDiff::from_lines(expected, answer);
+    let (expected, answer) = (cut(expected, COMPARED), cut(answer, COMPARED));
+    let lines = similar::TextDiff::from_lines(&expected, &answer);
     let lines = lines.iter_all_changes().map(|change| {
         let mark = match change.tag() {
             similar::ChangeTag::Equal => ' ',

@@ -1,5 +1,7 @@
 //! Google's Agent Development Kit.
 
+use std::collections::BTreeMap;
+
 use agent_core::Result;
 use serde_json::{Map, Value};
 
@@ -28,8 +30,10 @@ pub fn adk(file: &str, text: &str, config: Option<&str>) -> Result<Imported> {
         if let Some(name) = text_field(&root, "eval_set_id") {
             import.name(name);
         }
-        import.set.description = text_field(&root, "description").unwrap_or_default().to_owned();
-        cases.iter().for_each(|case| add(&mut import, case, &criteria));
+        text_field(&root, "description").unwrap_or_default().clone_into(&mut import.set.description);
+        for case in cases {
+            add(&mut import, case, &criteria);
+        }
     } else if let Some(list) = root.as_array() {
         if list.iter().any(|item| item.get("query").is_some()) {
             add_old(&mut import, None, list, None, &criteria);
@@ -65,7 +69,9 @@ fn read_criteria(import: &mut Import, config: &Value) -> Criteria {
             }
             "response_match_score" => match threshold {
                 Some(threshold) if threshold > 0.0 => criteria.response = Some(threshold),
-                Some(_) | None => import.note(None, "`response_match_score` without a threshold above 0 checks nothing"),
+                Some(_) | None => {
+                    import.note(None, "`response_match_score` without a threshold above 0 checks nothing");
+                }
             },
             other => import.note(None, format!("the criterion `{other}` has no counterpart; write a `judge` check")),
         }
@@ -83,7 +89,8 @@ fn add(import: &mut Import, item: &Value, criteria: &Criteria) {
         turns.push(turn(criteria, said, &answer, calls));
     }
     for name in ["conversation_scenario", "rubrics", "final_session_state"] {
-        if field(item, name).is_some() {
+        let of_a_turn = list(item, "conversation").iter().any(|invocation| field(invocation, name).is_some());
+        if of_a_turn || field(item, name).is_some() {
             import.note(Some(&id), format!("`{name}` is left out"));
         }
     }
@@ -122,7 +129,12 @@ fn finish(import: &mut Import, id: String, turns: Vec<Turn>, state: Option<&Valu
 }
 
 fn turn(criteria: &Criteria, say: String, answer: &str, calls: Vec<(String, Map<String, Value>)>) -> Turn {
-    let calls = calls.into_iter().map(|(name, arguments)| ExpectedCall { name, arguments, mode: None, fields: Default::default() });
+    let calls = calls.into_iter().map(|(name, arguments)| ExpectedCall {
+        name,
+        arguments,
+        mode: None,
+        fields: BTreeMap::new(),
+    });
     let calls: Vec<ExpectedCall> = calls.collect();
     // Where others may be made, to expect none says nothing.
     let says_something = |mode: &CallMode| !calls.is_empty() || *mode == CallMode::Exact;

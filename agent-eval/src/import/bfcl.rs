@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use agent_core::{ChatMessage, Result};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Import, Imported, case, field, json_lines, shown, text_field};
 use crate::{ArgumentMode, CallMode, EvalCase, ExpectedCall, ExpectedCalls, FieldMatcher, Input, Turn};
@@ -37,6 +37,7 @@ pub fn bfcl(file: &str, questions: &str, answers: Option<&str>) -> Result<Import
         }
         import.add(new);
     }
+    import.note(None, "BFCL compares texts without case, spaces and punctuation; here they are compared as they are");
     import.finish(file)
 }
 
@@ -91,10 +92,13 @@ fn expect(import: &mut Import, case: &mut EvalCase, truth: &Value, parallel: boo
         // An argument that may be left out cannot be in the list of fields, which must be there.
         let mode = if optional.is_empty() { ArgumentMode::Exact } else { ArgumentMode::Subset };
         if !optional.is_empty() {
-            let what = format!("arguments of `{name}` that may be left out are not compared: {}", optional.join(", "));
+            let what = format!(
+                "arguments of `{name}` that may be left out are not compared, and others are accepted: {}",
+                optional.join(", ")
+            );
             import.note(Some(&case.id), what);
         }
-        expected.push(ExpectedCall { name: name.clone(), arguments: Default::default(), mode: Some(mode), fields });
+        expected.push(ExpectedCall { name: name.clone(), arguments: Map::new(), mode: Some(mode), fields });
     }
     let mode = if parallel { CallMode::AnyOrder } else { CallMode::Exact };
     case.expected_calls = Some(ExpectedCalls { mode, arguments: ArgumentMode::Exact, calls: expected });

@@ -1,4 +1,6 @@
-//! Data sets whose scoring is code elsewhere: Inspect, deepeval, HumanEval.
+//! Data sets whose scoring is code elsewhere: Inspect, deepeval, `HumanEval`.
+
+use std::collections::BTreeMap;
 
 use agent_core::{ChatMessage, Result};
 use serde_json::{Map, Value, json};
@@ -29,6 +31,9 @@ pub fn inspect(file: &str, text: &str) -> Result<Imported> {
             text.push('\n');
             text.extend(lettered);
             import.note(Some(&id), "the choices are written below the question, and the letter is expected");
+        }
+        if matches!(input, Input::Messages(_)) && !choices.is_empty() {
+            import.note(Some(&id), "`choices` beside messages are left out");
         }
         let mut new = case(&id, input);
         new.expected = match field(&sample, "target") {
@@ -78,8 +83,7 @@ fn choices(sample: &Value) -> Vec<String> {
 fn records(file: &str, text: &str) -> Result<Vec<Value>> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let records = reader.deserialize().map(|record| {
-        let cells: std::collections::BTreeMap<String, String> =
-            record.map_err(|error| not_of_the_format(file, &error.to_string()))?;
+        let cells: BTreeMap<String, String> = record.map_err(|error| not_of_the_format(file, &error.to_string()))?;
         let cells = cells.into_iter().filter(|(_, cell)| !cell.is_empty());
         // Only what is not a text in a sample is JSON in a cell.
         let cells = cells.map(|(name, cell)| {
@@ -114,7 +118,8 @@ pub fn deepeval(file: &str, text: &str) -> Result<Imported> {
         }
         let calls: Vec<ExpectedCall> = list(golden, "expected_tools").iter().map(expected_tool).collect();
         if !calls.is_empty() {
-            new.expected_calls = Some(ExpectedCalls { mode: CallMode::Superset, arguments: ArgumentMode::Exact, calls });
+            new.expected_calls =
+                Some(ExpectedCalls { mode: CallMode::Superset, arguments: ArgumentMode::Exact, calls });
         }
         for name in ["context", "retrieval_context", "source_file", "comments"] {
             if let Some(value) = field(golden, name) {
@@ -141,7 +146,7 @@ fn expected_tool(tool: &Value) -> ExpectedCall {
     let arguments = field(tool, "input_parameters").and_then(Value::as_object).cloned();
     let mode = if arguments.is_some() { ArgumentMode::Exact } else { ArgumentMode::Ignore };
     let name = text_field(tool, "name").map_or_else(|| shown(tool), str::to_owned);
-    ExpectedCall { name, arguments: arguments.unwrap_or_default(), mode: Some(mode), fields: Default::default() }
+    ExpectedCall { name, arguments: arguments.unwrap_or_default(), mode: Some(mode), fields: BTreeMap::new() }
 }
 
 /// Runs an answer with its test. It takes the last fenced block, and puts a bare continuation behind the prompt.
@@ -155,7 +160,7 @@ call = "\ncheck(" + entry + ")\n" if "def check" in test else "\n"
 exec(compile(source + "\n" + test + call, "answer", "exec"), {"__name__": "answer"})
 "#;
 
-/// Imports coding tasks in Python as HumanEval has them, one a line: `task_id`, `prompt`, `canonical_solution`, `test`,
+/// Imports coding tasks in Python as `HumanEval` has them, one a line: `task_id`, `prompt`, `canonical_solution`, `test`,
 /// `entry_point`. Each is checked by running the answer with its test, so the set must be given `allow_exec: true` by
 /// hand before it loads.
 ///
@@ -165,16 +170,22 @@ pub fn humaneval(file: &str, text: &str) -> Result<Imported> {
     let mut import = Import::new(file);
     for task in json_lines(file, text)? {
         let id = import.id(text_field(&task, "task_id"));
-        let (Some(prompt), Some(test)) = (text_field(&task, "prompt"), text_field(&task, "test")) else {
+        let (Some(prompt), Some(unit_test)) = (text_field(&task, "prompt"), text_field(&task, "test")) else {
             import.note(Some(&id), "it has no `prompt` or no `test`, and is left out");
             continue;
         };
         let entry = text_field(&task, "entry_point").unwrap_or_default();
         let mut new = case(&id, Input::Text(prompt.to_owned()));
-        let args = ["-c", PYTHON_TEST, prompt, test, entry].map(str::to_owned).to_vec();
-        new.checks.push(CheckSpec::Command { program: "python3".to_owned(), args, dir: None, timeout_ms: Some(10_000) });
+        let args = ["-c", PYTHON_TEST, prompt, unit_test, entry].map(str::to_owned).to_vec();
+        new.checks.push(CheckSpec::Command {
+            program: "python3".to_owned(),
+            args,
+            dir: None,
+            timeout_ms: Some(10_000),
+        });
         let solution = field(&task, "canonical_solution").or_else(|| field(&task, "solution"));
-        new.metadata = solution.map(|solution| Map::from_iter([("solution".to_owned(), json!(solution))])).unwrap_or_default();
+        new.metadata =
+            solution.map(|solution| Map::from_iter([("solution".to_owned(), json!(solution))])).unwrap_or_default();
         import.add(new);
     }
     import.note(None, "its checks run code that a model wrote; write `allow_exec: true` if that may be");

@@ -9,10 +9,10 @@ mod datasets;
 mod promptfoo;
 mod pydantic;
 
-use std::{fmt, path::Path, str::FromStr};
+use std::{collections::BTreeSet, fmt, path::Path, str::FromStr};
 
 use agent_core::{Error, ErrorKind, Result};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use self::{
     adk::adk,
@@ -73,7 +73,7 @@ pub enum ImportFormat {
     /// The Berkeley Function Calling Leaderboard: questions, with the answers of the same name in the folder
     /// `possible_answer` beside them.
     Bfcl,
-    /// JSON lines with a prompt, a solution and a test, as HumanEval has them.
+    /// JSON lines with a prompt, a solution and a test, as `HumanEval` has them.
     Humaneval,
 }
 
@@ -200,20 +200,20 @@ impl Import {
 fn case(id: impl Into<String>, input: Input) -> EvalCase {
     EvalCase {
         id: id.into(),
-        tags: Default::default(),
+        tags: BTreeSet::new(),
         split: None,
         group: None,
         input,
-        state: Default::default(),
+        state: Map::new(),
         expected: Vec::new(),
-        expected_state: Default::default(),
+        expected_state: Map::new(),
         expected_calls: None,
-        forbidden_tools: Default::default(),
+        forbidden_tools: BTreeSet::new(),
         allowed_tools: None,
         budget: None,
         checks: Vec::new(),
         repeats: None,
-        metadata: Default::default(),
+        metadata: Map::new(),
         quarantine: None,
     }
 }

@@ -14,7 +14,7 @@ use crate::{Budget, CheckSpec, Input, OneOrMany};
 pub fn promptfoo(file: &str, text: &str) -> Result<Imported> {
     let mut import = Import::new(file);
     let root = yaml(file, text)?;
-    import.set.description = text_field(&root, "description").unwrap_or_default().to_owned();
+    text_field(&root, "description").unwrap_or_default().clone_into(&mut import.set.description);
     let prompts = match field(&root, "prompts") {
         Some(Value::Array(prompts)) => prompts.clone(),
         Some(prompt) => vec![prompt.clone()],
@@ -58,10 +58,15 @@ fn add(import: &mut Import, template: &str, prompt: Option<usize>, test: &Value,
     }
     for (name, value) in &vars {
         if value.is_array() || value.as_str().is_some_and(|text| text.starts_with("file://")) {
-            import.note(Some(&id), format!("the variable `{name}` is a list or a file, and is put in as it is written"));
+            import
+                .note(Some(&id), format!("the variable `{name}` is a list or a file, and is put in as it is written"));
         }
     }
-    let mut new = case(&id, Input::Text(render(template, &vars)));
+    let said = render(template, &vars);
+    if said.contains("{{") || said.contains("{%") {
+        import.note(Some(&id), "its prompt has template code that is left as it is written");
+    }
+    let mut new = case(&id, Input::Text(said));
     let specs = list(defaults, "assert").iter().chain(list(test, "assert"));
     new.checks = specs.filter_map(|spec| assertion(import, &id, spec, &vars)).collect();
     for name in ["threshold", "options", "provider"] {
@@ -117,13 +122,11 @@ fn assertion(import: &mut Import, id: &str, spec: &Value, vars: &Map<String, Val
         return (!parts.is_empty()).then_some(CheckSpec::AllOf(parts));
     }
     let threshold = field(spec, "threshold").and_then(Value::as_f64);
-    match check(positive, &value, threshold) {
-        Some(check) => Some(if negated { CheckSpec::Not(Box::new(check)) } else { check }),
-        None => {
-            leave_out("has no counterpart");
-            None
-        }
-    }
+    let Some(check) = check(positive, &value, threshold) else {
+        leave_out("has no counterpart");
+        return None;
+    };
+    Some(if negated { CheckSpec::Not(Box::new(check)) } else { check })
 }
 
 fn rendered(value: &Value, vars: &Map<String, Value>) -> Value {

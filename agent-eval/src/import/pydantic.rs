@@ -4,7 +4,7 @@ use agent_core::Result;
 use serde_json::Value;
 
 use super::{Import, Imported, case, field, list, not_of_the_format, promptfoo::whole, shown, text_field, yaml};
-use crate::{Budget, CheckSpec, EvalCase, Input, OneOrMany};
+use crate::{Budget, CheckSpec, EvalCase, Input, OneOrMany, text::listed};
 
 /// Imports a pydantic-evals data set. Inputs that are no text are said as JSON.
 ///
@@ -24,7 +24,7 @@ pub fn pydantic(file: &str, text: &str) -> Result<Imported> {
         let inputs = field(item, "inputs").map(shown).unwrap_or_default();
         let mut new = case(&id, Input::Text(inputs));
         match field(item, "metadata") {
-            Some(Value::Object(metadata)) => new.metadata = metadata.clone(),
+            Some(Value::Object(metadata)) => new.metadata.clone_from(metadata),
             Some(metadata) => drop(new.metadata.insert("metadata".to_owned(), metadata.clone())),
             None => (),
         }
@@ -67,14 +67,22 @@ fn add(import: &mut Import, case: &mut EvalCase, evaluator: &Value, expected: Op
             let ignore_case = field(arguments, "case_sensitive").and_then(Value::as_bool) == Some(false);
             CheckSpec::Contains { all: vec![shown(value)], any: Vec::new(), none: Vec::new(), ignore_case }
         }),
-        "MaxDuration" => argument("seconds").and_then(Value::as_f64).and_then(|seconds| whole(seconds * 1000.0)).map(
-            |wall| CheckSpec::Budget(Budget { wall_ms: Some(wall), ..Budget::default() }),
-        ),
+        "MaxDuration" => argument("seconds")
+            .and_then(Value::as_f64)
+            .and_then(|seconds| whole(seconds * 1000.0))
+            .map(|wall| CheckSpec::Budget(Budget { wall_ms: Some(wall), ..Budget::default() })),
         "LLMJudge" => argument("rubric")
             .and_then(Value::as_str)
             .map(|rubric| CheckSpec::Judge { rubric: rubric.to_owned(), repeats: None }),
         _ => None,
     };
+    let known = ["value", "case_sensitive", "seconds", "rubric", "evaluation_name"];
+    let other =
+        arguments.as_object().into_iter().flatten().map(|(key, _)| key).filter(|key| !known.contains(&key.as_str()));
+    let other: Vec<&String> = other.collect();
+    if check.is_some() && !other.is_empty() {
+        import.note(Some(&case.id), format!("of the evaluator `{name}` are left out: {}", listed(other)));
+    }
     match check {
         Some(check) => case.checks.push(check),
         None => import.note(Some(&case.id), format!("the evaluator `{name}` has no counterpart, and is left out")),

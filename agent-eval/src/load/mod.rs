@@ -143,7 +143,9 @@ fn format_of(path: &Path) -> Result<SetFormat> {
 }
 
 pub(crate) fn read_text(path: &Path) -> Result<String> {
-    fs::read_to_string(path)
+    let text = fs::read_to_string(path);
+    // Some editors put a byte order mark at the beginning.
+    text.map(|text| text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
         .map_err(|source| Error::new(ErrorKind::Invalid, format!("read {}: {source}", path.display())))
 }
 

@@ -1,6 +1,6 @@
 //! From values to sets, with errors that say where and what to do.
 
-use agent_core::Result;
+use agent_core::{Result, Role};
 use serde::de::DeserializeOwned;
 use serde_path_to_error::{Path, Segment};
 
@@ -124,10 +124,15 @@ pub(super) fn check_case(file: &str, tree: &Tree, case: &EvalCase, set: &EvalSet
     let empty = match &case.input {
         crate::Input::Text(text) => text.trim().is_empty(),
         crate::Input::Messages(messages) => messages.is_empty(),
-        crate::Input::Turns(turns) => turns.is_empty(),
+        crate::Input::Turns(turns) => turns.iter().all(|turn| turn.say.trim().is_empty()),
     };
     if empty {
         return at(input, "nothing is said to the agent; fill `input`".to_owned());
+    }
+    if let crate::Input::Messages(messages) = &case.input
+        && messages.last().is_some_and(|last| last.role != Role::User)
+    {
+        return at(input, "its last message is not the caller's; end with one whose role is `user`".to_owned());
     }
     if let Some(quarantine) = &case.quarantine
         && !is_date(&quarantine.until)

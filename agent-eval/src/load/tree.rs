@@ -103,6 +103,9 @@ fn plain(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
     // The place is said before it.
     let what = text.rsplit_once(" at line ").map_or(text.lines().next().unwrap_or_default(), |(what, _)| what);
+    if what.starts_with("budget breached") {
+        return "the document is too large; write a large set as JSONL, or as a folder".to_owned();
+    }
     match what.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(',').next()) {
         Some(key) => format!("`{key}` is given twice; take one out"),
         None => what.to_owned(),

@@ -174,12 +174,12 @@ pub(super) fn judge_facts(judges: &JudgeReport) -> Vec<Fact> {
 pub(super) fn comparison_facts(comparison: &Comparison) -> Vec<Fact> {
     let p = |value: Option<f64>| or_none(value.map(|p| format!("{p:.3}")));
     let Comparison { baseline, paired, difference, interval, test, .. } = comparison;
-    let (better, worse) = (comparison.better.len(), comparison.worse.len());
+    let (better, worse) = (comparison.better.len() as u64, comparison.worse.len() as u64);
     let mut facts = vec![
         ("baseline", format!("{baseline}, {} in both", of_these(*paired, "case"))),
         ("difference", format!("{} points (95 %: {})", points(*difference), point_range(*interval))),
         ("evidence", format!("p {}, of harm {} ({test})", p(comparison.p), p(comparison.p_harm))),
-        ("cases", format!("{better} better, {worse} worse")),
+        ("cases", format!("{} better, {} worse", count(better), count(worse))),
         ("detectable drop", or_none(comparison.detectable_drop.map(|drop| format!("{:.1} points", drop * 100.0)))),
     ];
     let lists = [

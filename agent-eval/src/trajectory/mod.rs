@@ -98,7 +98,7 @@ impl CallMatcher {
         if extra_counts && extra > 0 {
             reasons.push(format!("{extra} of {} not expected", counted(made.len(), "call")));
         }
-        let mode = match self.mode {
+        let wanted = match self.mode {
             CallMode::Exact => "in this order, and no others".to_owned(),
             CallMode::InOrder => "in this order".to_owned(),
             CallMode::AnyOrder => "in any order, and no others".to_owned(),
@@ -107,7 +107,7 @@ impl CallMatcher {
             CallMode::F1(least) => format!("F1 {f1:.3} is below {least}"),
         };
         let lines = self.lines(&pairs, &made, ordered);
-        Outcome::fail(format!("{} ({mode})", reasons.join(", "))).with_value(f1).with_diff(render(
+        Outcome::fail(format!("{} ({wanted})", reasons.join(", "))).with_value(f1).with_diff(render(
             &lines,
             missing_counts,
             extra_counts,
