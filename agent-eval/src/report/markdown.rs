@@ -7,7 +7,9 @@ use super::{
         Fact, Table, change_table, comparison_facts, gate_word, judge_facts, loop_facts, loop_table, manifest_facts,
         set_facts, tags,
     },
-    words::{CaseVerdict, SameFailure, count, html, one_line, passed, percent_of, printable, range, verdict_word},
+    words::{
+        CaseVerdict, SameFailure, count, html, of_these, one_line, passed, percent_of, printable, range, verdict_word,
+    },
 };
 use crate::{CaseReport, ExitRules, Report, SetReport, text::cut};
 
@@ -17,6 +19,8 @@ const MOST: usize = 45_000;
 const MOST_ROWS: usize = 50;
 /// How many characters are shown of an error, a reason, a diff or an answer.
 const LONGEST: usize = 1_500;
+/// How many characters are shown of what stands in a list or a table.
+const SHORT: usize = 300;
 /// The rule of a column of words.
 const WORDS: &str = ":--";
 /// The rule of a column of numbers.
@@ -36,12 +40,15 @@ impl Report {
         page.paragraph(&prose(&self.totals()));
         page.sets(&self.sets);
         for warning in self.warnings.iter().take(MOST_ROWS) {
-            page.line(&format!("- ⚠️ {}", prose(&cut(warning, LONGEST))));
+            page.line(&format!("- ⚠️ {}", prose(&cut(warning, SHORT))));
         }
         page.line("");
-        for set in &self.sets {
-            page.set(set);
+        let mut shown = 0;
+        while shown < self.sets.len() && page.text.len() < MOST {
+            page.set(&self.sets[shown]);
+            shown += 1;
         }
+        page.left_out(self.sets.len() - shown, "set");
         page.open("Run");
         page.facts(&manifest_facts(&self.manifest));
         page.close();
@@ -62,6 +69,13 @@ impl Page {
     fn paragraph(&mut self, text: &str) {
         self.line(text);
         self.line("");
+    }
+
+    /// Says that there is more.
+    fn left_out(&mut self, number: usize, what: &str) {
+        if number > 0 {
+            self.paragraph(&format!("The JSON and HTML reports have {} more.", of_these(number as u64, what)));
+        }
     }
 
     fn open(&mut self, summary: &str) {
@@ -89,12 +103,16 @@ impl Page {
             return;
         }
         let rules: Vec<&str> = (0..table.headers.len()).map(|at| if at == 0 { WORDS } else { NUMBERS }).collect();
-        self.table(&table.headers, &rules, table.rows.iter().map(|row| row.iter().enumerate().map(cell).collect()));
+        self.table(
+            &table.headers,
+            &rules,
+            table.rows.iter().take(MOST_ROWS).map(|row| row.iter().enumerate().map(cell).collect()),
+        );
     }
 
     fn facts(&mut self, facts: &[Fact]) {
         for (name, value) in facts {
-            self.line(&format!("- {name}: {}", prose(&cut(value, LONGEST))));
+            self.line(&format!("- {name}: {}", prose(&cut(value, SHORT))));
         }
         self.line("");
     }
@@ -114,16 +132,16 @@ impl Page {
         };
         let headers = ["set", "cases", "passed", "rate", "95 %", "tokens", "gates that hold"];
         let rules = [WORDS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS];
-        self.table(&headers, &rules, sets.iter().map(row));
+        self.table(&headers, &rules, sets.iter().take(MOST_ROWS).map(row));
     }
 
     fn set(&mut self, set: &SetReport) {
         self.paragraph(&format!("### {}", code(&set.name)));
         if !set.gates.is_empty() {
             let row = |gate: &crate::GateResult| {
-                vec![code_cell(&gate.gate), gate_word(gate.verdict).to_owned(), prose(&cut(&gate.detail, LONGEST))]
+                vec![code_cell(&gate.gate), gate_word(gate.verdict).to_owned(), prose(&cut(&gate.detail, SHORT))]
             };
-            self.table(&["gate", "verdict", "numbers"], &[WORDS; 3], set.gates.iter().map(row));
+            self.table(&["gate", "verdict", "numbers"], &[WORDS; 3], set.gates.iter().take(MOST_ROWS).map(row));
         }
         self.facts(&set_facts(set));
         if let Some(loops) = &set.loops {
@@ -170,7 +188,7 @@ impl Page {
         self.open(&format!("Cases that did not pass in all trials ({} of {})", bad.len(), cases.len()));
         let row = |case: &&CaseReport| {
             let rate = percent_of(case.tally.rate);
-            let quarantine = case.quarantine.as_ref().map_or_else(String::new, |why| prose(&cut(why, LONGEST)));
+            let quarantine = case.quarantine.as_ref().map_or_else(String::new, |why| prose(&cut(why, SHORT)));
             let verdict = CaseVerdict::of(case).word().to_owned();
             vec![code_cell(&case.id), verdict, passed(&case.tally), rate, quarantine]
         };
@@ -185,10 +203,7 @@ impl Page {
             self.text.push_str(&details);
             shown += 1;
         }
-        let left = bad.len() - shown;
-        if left > 0 {
-            self.paragraph(&format!("The failures of {left} more cases are in the other formats."));
-        }
+        self.left_out(bad.len() - shown, "case");
         self.close();
     }
 }

@@ -161,10 +161,10 @@ pub(super) fn verdicts(tally: &Tally) -> String {
 }
 
 /// The text without what would command a terminal, reorder what is read, or is forbidden in XML: such characters are
-/// written as escapes. Line feeds and tabs stay.
+/// written as escapes. Line feeds (`\r\n` is one) and tabs stay.
 pub(super) fn printable(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in text.replace("\r\n", "\n").chars() {
         let reorders = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         let is_forbidden = matches!(character, '\u{fffe}' | '\u{ffff}');
         if reorders || is_forbidden || character.is_control() && !matches!(character, '\n' | '\t') {
@@ -195,4 +195,25 @@ pub(super) fn html(text: &str) -> String {
         }
     }
     safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_for_people() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0.4, 1e4, f64::NAN, f64::INFINITY].map(rounded), ["0", "10,000", "–", "–"]);
+        assert_eq!([0.0, 2.0 / 3.0, f64::NAN].map(percent), ["0.0 %", "66.7 %", "–"]);
+        assert_eq!([0.015, -1.0, f64::NEG_INFINITY].map(points), ["+1.5", "-100.0", "–"]);
+        assert_eq!([0, 59_960, 60_000, 7_265_000].map(duration), ["0.0 s", "59.9 s", "1 min 0 s", "2 h 1 min"]);
+        assert_eq!([0, 1, 2].map(|number| of_these(number, "case")), ["0 cases", "1 case", "2 cases"]);
+    }
+
+    #[test]
+    fn what_commands_or_reorders_is_escaped_and_line_feeds_stay() {
+        assert_eq!(printable("a\u{1b}[1m\t\u{202e}é\n\u{9b}"), "a\\u{1b}[1m\t\\u{202e}é\n\\u{9b}");
+        assert_eq!(one_line(" a\n  b\r\n"), "a b");
+    }
 }

@@ -52,6 +52,15 @@ fn tags_of(page: &str) -> Vec<&str> {
 }
 
 #[test]
+fn a_page_names_no_other_place() {
+    let page = crate::sample::rich().to_html(&ExitRules::default());
+    for link in ["://", "src=", "@import", "url(", "fetch", "<link", "<iframe"] {
+        assert!(!page.contains(link), "{link}");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
 fn a_terminal_gets_no_commands() {
     let text = hostile(EVIL).to_text(&TextOptions::default());
     let commands: Vec<char> = text.chars().filter(|c| c.is_control() && !matches!(c, '\n' | '\t')).collect();
@@ -94,7 +103,7 @@ fn markdown_keeps_its_form() {
     }
     assert_eq!((fence, opened), (None, closed));
     assert!(opened > 2, "{text}");
-    insta::assert_snapshot!(text.lines().find(|line| line.starts_with("- ⚠️")).unwrap().replace('\u{200b}', "␣"), @r#"- ⚠️ &lt;/script&gt;&lt;/style&gt;&lt;img src=x onerror=alert(1)&gt;" ' &amp; \| \`\`\` \~\~\~ @␣team #␣12 \\u{1b}\[2J\\u{0}\\u{8}\\u{202e}\\u{ffff}\\u{d} &lt;/details&gt; \| a \| b \| \`\`\`\` \]\]&gt;"#);
+    insta::assert_snapshot!(text.lines().find(|line| line.starts_with("- ⚠️")).unwrap().replace('\u{200b}', "␣"), @r#"- ⚠️ &lt;/script&gt;&lt;/style&gt;&lt;img src=x onerror=alert(1)&gt;" ' &amp; \| \`\`\` \~\~\~ @␣team #␣12 \\u{1b}\[2J\\u{0}\\u{8}\\u{202e}\\u{ffff} &lt;/details&gt; \| a \| b \| \`\`\`\` \]\]&gt;"#);
 }
 
 /// A line without its spans of code.

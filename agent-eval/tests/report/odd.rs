@@ -192,10 +192,26 @@ fn a_thousand_cases_do_not_explode() {
     set.comparison = Some(comparison);
     let [text, json, junit, markdown, html] = renderings(&report(vec![set]));
     assert!(markdown.len() < 60_000, "{}", markdown.len());
-    assert!(markdown.contains("more cases are in the other formats"));
+    assert!(markdown.contains("The JSON and HTML reports have"));
     assert!(text.len() < 1_000_000, "{}", text.len());
-    assert!(text.contains("failures of 950 more cases are in the other formats"));
+    assert!(text.contains("failures of 950 more cases are in the JSON and HTML reports"));
     for whole in [json, junit, html] {
         assert!((6_000_000..10_000_000).contains(&whole.len()), "{}", whole.len());
     }
+}
+
+#[test]
+fn a_comment_stays_short_whatever_there_is_much_of() {
+    let long = "y".repeat(5_000);
+    let sets = (0..100).map(|at| {
+        let mut set = set(&format!("set-{at}"), vec![case("a", &[Verdict::Fail], Vec::new())]);
+        set.tags = (0..1_000).map(|tag| (format!("tag-{tag}"), set.total.clone())).collect();
+        set.gates = vec![crate::sample::gate("pass_rate>=0.9", agent_eval::GateVerdict::Failed, &long); 100];
+        set
+    });
+    let mut report = report(sets.collect());
+    report.warnings = vec![long; 1_000];
+    let markdown = report.to_markdown(&ExitRules::default());
+    assert!((45_000..65_000).contains(&markdown.len()), "{}", markdown.len());
+    assert!(markdown.contains("The JSON and HTML reports have 9"), "{markdown}");
 }

@@ -39,13 +39,13 @@ fn the_text_in_a_narrow_terminal_with_colors() {
     ────────────
          ␛[1mSummary␛[0m 1 set, 2 cases, 4 trials: 3 passed, 1 failed;
                  5,280 tokens, 5.0 s of agents' time
-            ␛[1m␛[32mPASS␛[0m 1 gates hold; 3 of 4 trials passed (exit code
+            ␛[1m␛[32mPASS␛[0m 1 gate holds; 3 of 4 trials passed (exit code
                  0)
 
     ␛[1mcalls parallel (repeat 1)␛[0m
             ␛[1m␛[31mfail␛[0m calls: one call is missing
     ────────────
-            ␛[1m␛[32mPASS␛[0m 1 gates hold; 3 of 4 trials passed (exit code
+            ␛[1m␛[32mPASS␛[0m 1 gate holds; 3 of 4 trials passed (exit code
                  0)
     ");
 }
