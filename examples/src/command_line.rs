@@ -4,10 +4,10 @@ use std::{error::Error as StdError, path::PathBuf, process::ExitCode, sync::Arc}
 
 use agent_core::{ChatClient, ChatOptions, Error, Result, StopReason};
 use agent_providers::{CassetteMode, Recorded, client_for};
-use anstream::{eprint, eprintln};
+use anstream::eprintln;
 use clap::Args;
 
-use crate::Script;
+use crate::{Script, own_sampling::OwnSampling};
 
 /// Which model to ask. Without `--model` the example replays answers that it carries, offline.
 #[derive(Debug, Clone, Args)]
@@ -76,7 +76,11 @@ impl ModelArgs {
     fn real(&self, case: &str) -> Result<Option<Arc<dyn ChatClient>>> {
         let Some(model) = &self.model else { return Ok(None) };
         let client = client_for(model, self.base_url.as_deref())?;
-        let Some(file) = &self.record else { return Ok(Some(client)) };
+        let Some(file) = &self.record else {
+            // A server of one's own takes the options that answers were recorded with; it may be compared with them.
+            let own = model.starts_with("openai-compatible:");
+            return Ok(Some(if own { client } else { Arc::new(OwnSampling(client)) }));
+        };
         let cassette = Recorded::open(file, CassetteMode::RecordMissing)?;
         Ok(Some(Arc::new(cassette.trial(case, 0, client))))
     }
@@ -88,7 +92,7 @@ impl ModelArgs {
     }
 }
 
-/// The same question gets the same answer, as far as a service can.
+/// The same question gets the same answer, where a service can do so; other live services sample as they do.
 pub fn repeatable() -> ChatOptions {
     ChatOptions { temperature: Some(0.0), seed: Some(1), max_output_tokens: Some(200), ..ChatOptions::default() }
 }

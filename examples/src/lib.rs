@@ -3,6 +3,7 @@
 //! The examples themselves are in `src/bin`, one file each, to be read from top to bottom.
 
 mod command_line;
+mod own_sampling;
 mod printer;
 mod scripted;
 pub mod sql;
