@@ -33,6 +33,8 @@ pub struct RunContext {
     content_in_spans: bool,
     ledger: Arc<Ledger>,
     is_branch: bool,
+    /// How many agents this one is a tool of, one within the other.
+    depth: u32,
     scratch: Arc<Scratch>,
 }
 
@@ -68,6 +70,7 @@ impl RunContext {
             content_in_spans: false,
             ledger: Arc::default(),
             is_branch: false,
+            depth: 0,
             scratch: Arc::default(),
         }
     }
@@ -131,7 +134,12 @@ impl RunContext {
 
     /// The same run, in an agent that has a session and an answer of its own.
     pub(crate) fn for_tool(&self) -> Self {
-        Self { format: None, is_branch: false, ledger: self.ledger.inside(), ..self.clone() }
+        Self { format: None, is_branch: false, depth: self.depth + 1, ledger: self.ledger.inside(), ..self.clone() }
+    }
+
+    /// How many agents this one is a tool of, one within the other.
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
     }
 
     /// The same run, in a branch beside others that share the session.
@@ -213,6 +221,10 @@ impl RunContext {
             self.run.cancel.cancelled().await;
             return StopReason::Cancelled;
         };
+        // The timer stands still while a task never waits.
+        if self.run.start.elapsed() >= wall && !self.run.cancel.is_cancelled() {
+            return StopReason::BudgetExhausted;
+        }
         let end = self.run.start.checked_add(wall);
         let out_of_time = async {
             match end {

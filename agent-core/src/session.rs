@@ -63,7 +63,7 @@ impl Session {
             Role::Assistant | Role::Tool => self.recorded = true,
             Role::System | Role::User => {
                 if self.recorded && !message.is_only_answers() {
-                    self.turn = Turn { number: self.turn.number + 1, start: self.messages.len() };
+                    self.turn = Turn { number: self.turn.number.wrapping_add(1), start: self.messages.len() };
                     self.recorded = false;
                 }
             }

@@ -65,13 +65,19 @@ impl Retry {
             return None;
         }
         let random = fastrand::f64() * jitter.clamp(0.0, 1.0);
-        let own = first_delay.saturating_mul(2_u32.saturating_pow(attempt - 1)).min(max_delay).mul_f64(1.0 - random);
+        let own = first_delay.saturating_mul(2_u32.saturating_pow(attempt - 1)).min(max_delay);
+        let own = scaled(own, 1.0 - random);
         match error.retry_after() {
             Some(asked) if asked > max_server_delay => None,
-            Some(asked) => Some(own.max(asked.mul_f64(1.0 + random / 10.0))),
+            Some(asked) => Some(own.max(scaled(asked, 1.0 + random / 10.0))),
             None => Some(own),
         }
     }
+}
+
+/// So many times the delay; the delay itself where that cannot be told.
+fn scaled(delay: Duration, factor: f64) -> Duration {
+    Duration::try_from_secs_f64(delay.as_secs_f64() * factor).unwrap_or(delay)
 }
 
 struct Trying<'a> {
@@ -209,6 +215,24 @@ mod tests {
             let asked = script.asked();
             assert!(asked[1] <= 500, "{asked:?}");
             assert!((7000..=7701).contains(&(asked[2] - asked[1])), "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn no_option_is_too_much_for_the_clock() {
+        let jitters = [0.0, 1.0, 7.0, -1.0, f64::NAN, f64::INFINITY];
+        for (delay, jitter) in [Duration::ZERO, Duration::MAX].into_iter().flat_map(|d| jitters.map(|j| (d, j))) {
+            let max_attempts = NonZeroU32::MAX;
+            let options =
+                RetryOptions { max_attempts, first_delay: delay, max_delay: delay, max_server_delay: delay, jitter };
+            let retry = Retry::new(Script::new([]), options);
+            let asks = failed(ProviderErrorKind::Server).unwrap_err().with_retry_after(delay);
+            for error in [failed(ProviderErrorKind::Server).unwrap_err(), asks] {
+                for attempt in [1, 40, u32::MAX - 1] {
+                    let told = retry.delay(&error, attempt).unwrap();
+                    assert!(delay > Duration::ZERO || told.is_zero(), "{told:?} after {delay:?} and {jitter}");
+                }
+            }
         }
     }
 

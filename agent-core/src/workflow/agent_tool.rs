@@ -25,6 +25,8 @@ struct Request {
 /// other end is an error result that names it, and so is an error. An approval cannot be answered from outside, so
 /// an agent that asks for one ends with an error result: give such tools to the outer agent. The tokens that it used
 /// are in [`ToolOutput::usage`].
+///
+/// Agents that are tools of each other nest 8 deep at most; a deeper call is an error result.
 pub fn agent_tool(agent: impl Agent + 'static) -> impl Tool {
     let info = agent.info().clone();
     let agent = std::sync::Arc::new(agent);
@@ -36,8 +38,18 @@ pub fn agent_tool(agent: impl Agent + 'static) -> impl Tool {
     tool
 }
 
+/// How deep agents nest as tools. Each level is on the stack, which ends the process where it ends; a model must not be
+/// able to bring that about.
+const DEEPEST: u32 = 8;
+
 /// What the agent says, whatever happens: tokens are counted also where the run fails.
 async fn ask(agent: &dyn Agent, request: String, cx: &ToolContext) -> ToolOutput {
+    if cx.run.depth() >= DEEPEST {
+        let name = &agent.info().name;
+        let context =
+            format!("agent `{name}` was not run: agents nest {DEEPEST} deep as tools at most; answer without it");
+        return ToolOutput::error(context);
+    }
     let mut session = Session::new();
     session.push(request);
     let run = cx.run.for_tool();

@@ -166,3 +166,12 @@ fn a_format_of_a_type_is_its_schema() {
         ("Array_of_boolean", &"array".into(), &"boolean".into())
     );
 }
+
+#[tokio::test]
+async fn a_run_whose_time_is_up_is_interrupted_though_nobody_waited() {
+    let cx = RunContext::new(Limits { wall: Some(Duration::from_millis(1)), ..Limits::default() });
+    std::thread::sleep(Duration::from_millis(2));
+    assert_eq!(cx.interrupted().now_or_never(), Some(StopReason::BudgetExhausted));
+    cx.cancel().cancel();
+    assert_eq!(cx.interrupted().now_or_never(), Some(StopReason::Cancelled));
+}

@@ -428,3 +428,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_turn_after_the_last_number_is_another_one() {
+    let json = json!({ "turn": { "number": u64::MAX, "start": 7 }, "recorded": true });
+    let mut session: Session = serde_json::from_value(json).unwrap();
+    session.push("again");
+    assert_eq!(session.turn(), turn(0, 0));
+}

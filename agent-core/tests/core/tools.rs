@@ -8,9 +8,9 @@ use std::{
 };
 
 use agent_core::{
-    Agent, AgentExt, AgentInfo, BoxError, ChatAgent, ChatAgentOptions, ChatMessage, Content, DuplicateCalls, Error,
-    ErrorKind, Limits, RunContext, Session, StateChange, StopReason, Tool, ToolBudget, ToolContext, ToolOutput,
-    ToolResult, Update, Updates, agent_fn, agent_tool, exit_loop,
+    Agent, AgentExt, AgentInfo, BoxError, ChatAgent, ChatAgentOptions, ChatMessage, ChatRequest, ChatResponse,
+    ChatUpdate, Content, DuplicateCalls, Error, ErrorKind, Limits, RunContext, Session, StateChange, StopReason, Tool,
+    ToolBudget, ToolContext, ToolOutput, ToolResult, Update, Updates, agent_fn, agent_tool, exit_loop,
     testing::{ScriptedAgent, ScriptedClient, assert_laws},
     tool_fn,
 };
@@ -20,8 +20,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Log, agent, agent_with, asks, call, constant, endless, invalid_call, limited, noted, replies, session, set, show,
-    text, tokens, tool_call,
+    FnClient, Log, agent, agent_with, asks, call, constant, endless, invalid_call, limited, noted, replies, session,
+    set, show, text, tokens, tool_call,
 };
 
 fn with_args(id: &str, name: &str, arguments: Value) -> Content {
@@ -501,4 +501,38 @@ async fn every_pointer_to_a_tool_or_a_client_is_what_it_points_to() {
     let agent = agent_core::ChatAgent::new("a", client.clone(), ChatAgentOptions::default()).tool(shared.clone());
     assert_eq!(agent.ask(&mut Session::new(), "go").await.unwrap().text(), "ok");
     assert_eq!((log.all(), client.model(), shared.spec().name.as_str()), (vec!["look".to_owned()], "scripted", "look"));
+}
+
+/// An agent that is known only later: for agents that use themselves.
+struct Later(AgentInfo, Arc<std::sync::OnceLock<ChatAgent>>);
+
+impl Agent for Later {
+    fn info(&self) -> &AgentInfo {
+        &self.0
+    }
+
+    fn run<'a>(&'a self, session: &'a mut Session, cx: &'a RunContext) -> Updates<'a> {
+        self.1.get().unwrap().run(session, cx)
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_is_its_own_tool_comes_to_an_end() {
+    // Asks itself, and says what it was told.
+    let model = FnClient(|request: ChatRequest| {
+        let last = request.messages.last().unwrap();
+        let message = match last.tool_results().next() {
+            Some(result) => ChatMessage::assistant(result.text()),
+            None => asks([Content::ToolCall(tool_call("1", "self", json!({ "request": "go on" })))]),
+        };
+        let (usage, stop, model) = (tokens(0, 0), StopReason::Completed, "m".to_owned());
+        stream::iter([Ok(ChatUpdate::Done(ChatResponse { message, usage, stop, model }))]).boxed()
+    });
+    let cell = Arc::new(std::sync::OnceLock::new());
+    let later = Later(AgentInfo::named("self"), cell.clone());
+    let agent = cell.get_or_init(|| ChatAgent::new("self", model, ChatAgentOptions::default()).tool(agent_tool(later)));
+    let cx = RunContext::default();
+    let response = agent.complete(&mut session("go"), &cx).await.unwrap();
+    assert_eq!((response.stop, cx.spent().model_calls), (StopReason::Completed, 2 * 9));
+    insta::assert_snapshot!(response.text(), @"agent `self` was not run: agents nest 8 deep as tools at most; answer without it");
 }

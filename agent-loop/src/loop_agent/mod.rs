@@ -8,7 +8,8 @@ use std::{fmt, sync::Arc};
 use agent_core::{
     Agent, AgentInfo, Emitter, Error, ErrorKind, Result, RunContext, Session, StopReason, Updates, updates,
 };
-use tokio::time::Instant;
+use futures_util::FutureExt;
+use tokio::{task::consume_budget, time::Instant};
 
 use crate::{LoopEvaluator, LoopOptions, outcome::Keys};
 
@@ -71,8 +72,10 @@ impl LoopAgent {
         self.check(out.cx())?;
         let mut run = Run::begin(self, session, &out).await;
         loop {
-            if out.cx().cancel().is_cancelled() {
-                return run.end(session, StopReason::Cancelled).await;
+            // An agent and evaluators that never wait would keep the thread from everyone else, timers included.
+            consume_budget().await;
+            if let Some(stop) = out.cx().interrupted().now_or_never() {
+                return run.end(session, stop).await;
             }
             if run.iteration > self.options.max_iterations.get() {
                 return run.end_at_lowered_cap(session).await;

@@ -215,3 +215,18 @@ async fn one_loop_may_run_on_several_sessions_at_once() {
     let all = futures::future::join_all(["a", "b", "c"].map(runs_of)).await;
     assert_eq!((all, runs.get()), (vec![(3, 4); 3], 9));
 }
+
+/// E3: though neither the agent nor the evaluator ever waits.
+#[tokio::test]
+async fn a_loop_that_never_waits_is_ended_by_its_time_and_by_a_cancellation() {
+    let endless = || LoopAgent::new("loop", SequentialAgent::new("nothing"), cap(u32::MAX)).evaluator(never());
+    let wall = Limits { wall: Some(Duration::from_millis(5)), ..Limits::default() };
+    let response = endless().complete(&mut asked("go"), &RunContext::new(wall)).await.unwrap();
+    assert_eq!(response.stop, StopReason::BudgetExhausted);
+
+    let cx = RunContext::default();
+    let cancel = cx.cancel().clone();
+    let other = tokio::spawn(async move { cancel.cancel() });
+    assert_eq!(endless().complete(&mut asked("go"), &cx).await.unwrap().stop, StopReason::Cancelled);
+    other.await.unwrap();
+}

@@ -59,6 +59,11 @@ impl Answer {
         self.stop.is_some()
     }
 
+    /// How many tool calls it has so far.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
     /// Takes what happened next; what is to be displayed of it is appended.
     pub(crate) fn apply(&mut self, event: WireEvent, out: &mut VecDeque<ChatUpdate>) {
         match event {

@@ -13,7 +13,7 @@ mod reader;
 
 pub(crate) use event::WireEvent;
 pub(crate) use fold::Answer;
-pub(crate) use reader::Reader;
+pub(crate) use reader::{Reader, check_calls};
 
 use crate::{ProviderError, framing::Frame};
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     ProviderError, ProviderErrorKind,
-    answer::{Decode, WireEvent, read_json},
+    answer::{Decode, WireEvent, check_calls, read_json},
     framing::Frame,
     transport::of_document,
 };
@@ -81,6 +81,8 @@ impl ChatStream {
         if !choice.error.is_null() {
             return Err(of_document(None, &choice.error));
         }
+        // Before they are read: each is looked for among the others.
+        check_calls(self.calls.len().max(choice.delta.tool_calls.len()))?;
         self.piece(choice.delta, out);
         if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
             self.stopped = true;

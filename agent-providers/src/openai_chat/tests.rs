@@ -208,6 +208,20 @@ fn counts_that_come_more_than_once_are_not_added() {
     assert_eq!((response.usage.input_tokens, response.usage.output_tokens), (7, 4));
 }
 
+#[test]
+fn endless_tool_calls_are_refused() {
+    let calls = |count: u64| -> Vec<Value> {
+        (0..count).map(|n| json!({ "index": n, "id": n.to_string(), "function": { "name": "add" } })).collect()
+    };
+    let in_one = delta(json!({ "tool_calls": calls(5000) }));
+    let one_by_one: Vec<Value> = calls(5000).into_iter().map(call).collect();
+    for error in [read(&[in_one]).unwrap_err(), read(&one_by_one).unwrap_err()] {
+        assert_eq!(error.message, "the answer has more than 4096 tool calls");
+    }
+    let many = delta(json!({ "tool_calls": calls(4096) }));
+    assert_eq!(contents(&[many, finish("tool_calls")]).len(), 4096);
+}
+
 fn full_request() -> ChatRequest {
     let messages = [
         ChatMessage::system("Be brief."),
@@ -314,4 +328,17 @@ fn a_choice_of_no_tool_is_said_only_where_there_are_tools() {
     assert_eq!(written(&request)["tool_choice"], "none");
     request.tools = [].into();
     assert_eq!(written(&request).get("tool_choice"), None);
+}
+
+#[test]
+fn where_agents_spoke_last_a_compatible_service_gets_a_users_word() {
+    let last = |messages: Vec<ChatMessage>, flavor| {
+        let request = ChatRequest { messages: messages.into(), ..ChatRequest::default() };
+        body(&request, "m", flavor, "here").unwrap()["messages"].as_array().unwrap().last().unwrap().clone()
+    };
+    let said = || vec![ChatMessage::user("go"), ChatMessage::assistant("one"), ChatMessage::assistant("two")];
+    assert_eq!(last(said(), Flavor::Compatible), json!({ "role": "user", "content": "Continue." }));
+    assert_eq!(last(said(), Flavor::OpenAi), json!({ "role": "assistant", "content": "two" }));
+    let asked = vec![ChatMessage::user("go")];
+    assert_eq!(last(asked, Flavor::Compatible), json!({ "role": "user", "content": "go" }));
 }

@@ -92,7 +92,7 @@ impl Http {
             url.set_query(query);
         }
         let request = self.client.post(url).headers(self.headers.clone()).header(ACCEPT, accept).body(body);
-        let within = end.min(Instant::now() + self.time_outs.head);
+        let within = end.min(after(self.time_outs.head));
         let response = match timeout_at(within, request.send()).await {
             Ok(response) => response.map_err(broken)?,
             Err(_) => return Err(late("the response's head", self.time_outs.head)),
@@ -102,7 +102,7 @@ impl Http {
 
     /// The error in a response that is no success. Its status alone says enough if the body breaks or never ends.
     async fn refused(&self, mut response: Response, end: Instant) -> ProviderError {
-        let (body, _) = document(&mut response, end.min(Instant::now() + PATIENCE)).await;
+        let (body, _) = document(&mut response, end.min(after(PATIENCE))).await;
         refusal::of_response(response.status().as_u16(), response.headers(), &String::from_utf8_lossy(&body))
     }
 
@@ -113,13 +113,18 @@ impl Http {
             // Word by word: in `Bearer KEY` the key alone is the secret.
             let words = self.secrets.iter().flat_map(|secret| secret.expose().split_whitespace());
             for word in words.filter(|word| word.len() >= SHORTEST_SECRET) {
-                if text.contains(word) {
-                    *text = text.replace(word, "[key]");
-                }
+                blot_out(text, word);
             }
         }
         error
     }
+}
+
+/// The moment so long after now, or one that nobody lives to see where the clock cannot tell it.
+fn after(wait: Duration) -> Instant {
+    const FAR: Duration = Duration::from_hours(24 * 365 * 30);
+    let now = Instant::now();
+    now.checked_add(wait).unwrap_or_else(|| now + FAR)
 }
 
 /// How long to wait for the explanation of an error.
@@ -147,6 +152,21 @@ async fn document(response: &mut Response, end: Instant) -> (Vec<u8>, Option<Pro
 
 /// Shorter words in headers, such as `Bearer` or a version, are no secrets.
 const SHORTEST_SECRET: usize = 8;
+
+/// Removes a secret from a text, also from the end of one that was cut within the secret.
+fn blot_out(text: &mut String, secret: &str) {
+    if text.contains(secret) {
+        *text = text.replace(secret, BLOT);
+    }
+    let end = text.trim_end_matches('…').len();
+    let beginnings = (SHORTEST_SECRET..secret.len()).rev().filter_map(|len| secret.get(..len));
+    if let Some(cut) = beginnings.into_iter().find(|beginning| text[..end].ends_with(beginning)) {
+        text.replace_range(end - cut.len()..end, BLOT);
+    }
+}
+
+/// What is told in a secret's place.
+const BLOT: &str = "[key]";
 
 /// The name of a service at a place of the caller's choice.
 fn service_at(provider: &str, base_url: &Url) -> Arc<str> {

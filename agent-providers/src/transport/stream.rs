@@ -6,7 +6,7 @@ use reqwest::{Response, header::CONTENT_TYPE};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Http, TimeOuts, broken, document, late, of_document, refusal::request_id};
+use super::{Http, TimeOuts, after, broken, document, late, of_document, refusal::request_id};
 use crate::{
     ProviderError, ProviderErrorKind,
     answer::{Answer, Decode, Reader},
@@ -96,13 +96,13 @@ impl<'a, F: Framing, D: Decode> Asking<'a, F, D> {
         let TimeOuts { idle, whole, .. } = self.http.time_outs;
         match state {
             State::Unsent { path, accept, body } => {
-                let end = Instant::now() + whole;
+                let end = after(whole);
                 let response = self.http.send(&path, accept, body, end).await?;
                 self.request_id = request_id(response.headers());
                 Ok(State::Reading { response: stream_of(response, end, idle).await?, end })
             }
             State::Reading { mut response, end } => {
-                let pause = Instant::now() + idle;
+                let pause = after(idle);
                 match timeout_at(end.min(pause), response.chunk()).await {
                     Ok(Ok(Some(bytes))) => self.reader.push(&bytes)?,
                     Ok(Ok(None)) => {
@@ -135,7 +135,7 @@ async fn stream_of(mut response: Response, end: Instant, idle: std::time::Durati
     if kind != "application/json" && kind != "text/html" {
         return Ok(response);
     }
-    let (body, broken) = document(&mut response, end.min(Instant::now() + idle)).await;
+    let (body, broken) = document(&mut response, end.min(after(idle))).await;
     if let Some(error) = broken {
         return Err(error);
     }

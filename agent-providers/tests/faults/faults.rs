@@ -128,6 +128,9 @@ fn events(protocol: &Protocol) -> Vec<Fault> {
     for (event, kind) in protocol.errors {
         faults.push(with(&format!("an error inside the stream: {}", event.trim()), event, Expect::error(*kind)));
     }
+    let garbage = format!("data: {{\"{}{KEY}\n\n", "x".repeat(60));
+    let garbage = if protocol.content_type == "text/event-stream" { &garbage } else { &garbage["data: ".len()..] };
+    faults.push(with("a malformed event, cut within the key", garbage, Expect::error(BadFrame)));
     let body = vec![Step::Send(first.into_bytes()), Step::Send(b"data: \xff\xfe{}\n\n".to_vec())];
     faults.push(Fault::new("bytes that are no UTF-8", answer(protocol, body), Expect::error(BadFrame)));
     faults
@@ -161,6 +164,13 @@ fn statuses(protocol: &Protocol) -> Vec<Fault> {
         plain(529, Overloaded),
         plain(302, BadRequest),
         refused("status 401 that repeats the key", 401, "", protocol.refusal, Expect::refused(Auth, 401, None)),
+        refused(
+            "status 401 whose words are cut within the key",
+            401,
+            "",
+            &format!(r#"{{"error":{{"message":"{}KEY"}}}}"#, "x".repeat(280)),
+            Expect::refused(Auth, 401, None),
+        ),
         refused(
             "status 400 about the context",
             400,

@@ -1,5 +1,7 @@
 //! What a client is asked to do, over a real connection.
 
+use std::time::Duration;
+
 use agent_core::{AgentExt, ChatAgent, ChatAgentOptions, ChatMessage, RunContext, Session, run_typed};
 use agent_providers::{HttpOptions, OpenAi, OpenAiResponses, TimeOuts};
 use schemars::JsonSchema;
@@ -74,6 +76,21 @@ async fn an_agent_runs_on_each_protocol() {
         let agent = ChatAgent::new("greeter", client, ChatAgentOptions::default());
         let response = agent.ask(&mut Session::new(), ChatMessage::user("Hello")).await.unwrap();
         assert_eq!(response.text(), "Good day – to you.", "{}", protocol.name);
+    }
+}
+
+#[tokio::test]
+async fn the_longest_time_outs_are_none() {
+    let time_outs = TimeOuts { connect: Duration::MAX, head: Duration::MAX, idle: Duration::MAX, whole: Duration::MAX };
+    for protocol in protocols() {
+        let script = vec![head(200, protocol.content_type, ""), Step::Send(protocol.stream.into())];
+        let refusal = vec![head(500, "text/html", ""), Step::Send("no".into())];
+        let page = vec![head(200, "text/html", ""), Step::Send("no".into())];
+        let server = Server::start(vec![script, refusal, page]).await;
+        let (client, _) = (protocol.client)(&server.url, time_outs);
+        assert_eq!(outcome(&client).await.unwrap().message.text(), "Let me add – twice.", "{}", protocol.name);
+        outcome(&client).await.unwrap_err();
+        outcome(&client).await.unwrap_err();
     }
 }
 

@@ -22,6 +22,7 @@ use agent_core::{
     RunContext, Runner, Session, SessionStore, StopReason, Tool, ToolContext, tool_fn,
 };
 use agent_examples::{ModelArgs, call_text, print_run};
+use anstream::println;
 use clap::{ArgGroup, Parser, Subcommand};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use agent_core::{AgentExt, ChatAgent, ChatAgentOptions, Result, Session, StopReason};
 use agent_examples::{ModelArgs, repeatable};
 use agent_loop::{LoopAgent, LoopEvaluation, LoopOptions, LoopOutcome, evaluate_fn};
+use anstream::println;
 use clap::Parser;
 
 /// Runs a writer until its answer is short enough.

@@ -24,6 +24,7 @@ use agent_examples::{
     sql::{Database, Verdict, check},
 };
 use agent_loop::{ContextMode, LoopAgent, LoopEvaluation, LoopOptions, LoopOutcome, evaluate_fn};
+use anstream::println;
 use clap::Parser;
 
 /// Questions with recorded answers of a real model, one of half a billion parameters.

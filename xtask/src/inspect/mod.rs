@@ -67,14 +67,7 @@ impl Inspect {
     fn print(&self, timeline: &Timeline) -> Result<(), String> {
         let width = self.width.or_else(terminal_width).unwrap_or(Layout::DEFAULT_WIDTH);
         let layout = Layout { width: width.max(Layout::MIN_WIDTH), full: self.full };
-        let mut out = anstream::stdout().lock();
-        let printed = text::print(&mut out, timeline, layout).and_then(|()| out.flush());
-        match printed {
-            // Whoever reads has seen enough, as `head` has.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            Err(error) => Err(format!("print session `{}`: {error}", timeline.id)),
-            Ok(()) => Ok(()),
-        }
+        print(&format!("session `{}`", timeline.id), |out| text::print(out, timeline, layout))
     }
 }
 
@@ -118,8 +111,18 @@ fn write_page(timeline: &Timeline, path: &Path) -> Result<(), String> {
         return Err(format!("write page `{path}`: that is a session file's name; take one that ends in `.html`"));
     }
     fs::write(path, page::render(timeline)).map_err(|error| format!("write page `{}`: {error}", path.display()))?;
-    println!("wrote {}", path.display());
-    Ok(())
+    print("where the page is", |out| writeln!(out, "wrote {}", path.display()))
+}
+
+/// Prints something, of which an error tells `what` it is.
+fn print(what: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
+    let mut out = anstream::stdout().lock();
+    match write(&mut out).and_then(|()| out.flush()) {
+        // Whoever reads has seen enough, as `head` has.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(format!("print {what}: {error}")),
+        Ok(()) => Ok(()),
+    }
 }
 
 fn terminal_width() -> Option<usize> {

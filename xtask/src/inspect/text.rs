@@ -10,7 +10,7 @@ use textwrap::{Options, core::display_width};
 use super::{
     format::{self, visible},
     part::{Kind, Part, call_text},
-    timeline::{Step, Timeline},
+    timeline::{Step, Timeline, took},
 };
 
 /// How wide lines are, and whether long texts are shown whole.
@@ -36,7 +36,7 @@ const WIDEST_NAME: usize = 16;
 const KIND_WIDTH: usize = 9;
 const TIME_WIDTH: usize = 9;
 
-pub(super) fn print(out: &mut impl Write, timeline: &Timeline, layout: Layout) -> io::Result<()> {
+pub(super) fn print(out: &mut (impl Write + ?Sized), timeline: &Timeline, layout: Layout) -> io::Result<()> {
     let mut printer = Printer::new(out, timeline, layout);
     printer.title()?;
     for step in &timeline.steps {
@@ -209,7 +209,7 @@ impl<'a, W: Write> Printer<'a, W> {
             "{} · {} tokens · {}",
             format::count(iterations.len(), "iteration"),
             format::number(used.total()),
-            format::duration(iterations.iter().map(|record| record.millis).sum()),
+            format::duration(took(iterations)),
         );
         writeln!(self.out, "\n{BOLD}loop {}{BOLD:#}  {style}{}{style:#}  {about}", visible(name), end_of(*stop))?;
         if let Some(by) = by {

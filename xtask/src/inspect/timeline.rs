@@ -111,6 +111,11 @@ impl Reader {
     }
 }
 
+/// How long iterations took together, in milliseconds.
+pub(super) fn took(iterations: &[IterationRecord]) -> u64 {
+    iterations.iter().fold(0, |sum, record| sum.saturating_add(record.millis))
+}
+
 fn loops(session: &Session) -> Vec<(String, LoopOutcome)> {
     let names = session.state().keys().filter_map(|key| key.strip_prefix("loop:").filter(|_| !is_loop_list(key)));
     names.filter_map(|name| Some((name.to_owned(), LoopOutcome::of(session, name)?))).collect()

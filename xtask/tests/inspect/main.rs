@@ -325,6 +325,48 @@ async fn a_session_is_read_while_another_process_writes() {
     assert!(version > events.len() as u64);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused_instead_of_waited_for() {
+    let dir = TempDir::new().unwrap();
+    assert!(Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success());
+    insta::assert_snapshot!(refused(dir.path(), &["pipe"]), @"error: open session file `pipe`: it is a pipe or a device; copy its content into a file");
+}
+
+/// Linux: a device that is always full.
+#[cfg(target_os = "linux")]
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_printed_is_an_error() {
+    let dir = TempDir::new().unwrap();
+    sample::haiku(dir.path()).await;
+    for args in [&["haiku.jsonl"][..], &["haiku.jsonl", "--html", "haiku.html"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        let output = command.arg("inspect").args(args).current_dir(dir.path()).stdout(full).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && said.contains("error: print "), "{args:?}: {said}");
+    }
+}
+
+/// Whatever a file says, its numbers do not overflow.
+#[test]
+fn the_highest_numbers_are_shown() {
+    let dir = TempDir::new().unwrap();
+    let record = serde_json::json!({ "append": { "key": "loop:l:iterations", "value": {
+        "millis": u64::MAX, "usage": { "input_tokens": u64::MAX, "output_tokens": u64::MAX }, "digest": u64::MAX,
+    } } });
+    let begin = serde_json::json!({ "turn": u64::MAX, "request": { "start": u64::MAX, "end": 0 }, "mark": u64::MAX });
+    let event = serde_json::json!({
+        "id": "ffffffff-ffff-7fff-bfff-ffffffffffff", "run": "ffffffff-ffff-7fff-bfff-ffffffffffff", "author": "l",
+        "path": [{ "name": "l", "iteration": u32::MAX }], "rewind": u64::MAX,
+        "usage": { "input_tokens": u64::MAX, "output_tokens": u64::MAX }, "state": [{ "set": { "key": "loop:l", "value": begin } }, record, record],
+    });
+    let header = r#"{"format":"agent-session","version":1,"id":"high"}"#;
+    fs::write(dir.path().join("high.jsonl"), format!("{header}\n{event}\n{event}\n")).unwrap();
+    assert!(shown(dir.path(), &["high.jsonl"]).contains("4 iterations"));
+    shown(dir.path(), &["high.jsonl", "--html", "high.html"]);
+}
+
 #[test]
 fn a_file_or_a_directory_is_asked_for() {
     let dir = TempDir::new().unwrap();

@@ -62,6 +62,11 @@ impl<'a> LogFile<'a> {
             let write = access != Access::Read;
             let mut options = OpenOptions::new();
             options.read(true).write(write).create(access == Access::Create).truncate(false);
+            // Before it is opened: a pipe that nobody writes to would wait here for ever.
+            match fs::metadata(path) {
+                Ok(found) if !found.is_file() && !found.is_dir() => return Err(no_file(path)),
+                Ok(_) | Err(_) => (), // what is wrong is said below
+            }
             let file = match options.open(path) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound && access != Access::Create => return Ok(None),
@@ -277,6 +282,12 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+fn no_file(path: &Path) -> Error {
+    let path = path.display();
+    let context = format!("open session file `{path}`: it is a pipe or a device; copy its content into a file");
+    Error::new(ErrorKind::Store, context)
 }
 
 fn failed(action: &str, path: &Path, error: io::Error) -> Error {

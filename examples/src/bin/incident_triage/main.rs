@@ -14,6 +14,7 @@ use agent_core::{
     RunContext, Session, StopReason, ToolBudget, Update,
 };
 use agent_examples::{ModelArgs, print_run};
+use anstream::println;
 use clap::Parser;
 use futures::{StreamExt, TryStreamExt};
 

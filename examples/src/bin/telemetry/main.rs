@@ -14,6 +14,7 @@ use agent_core::{
 };
 use agent_examples::{ModelArgs, repeatable};
 use agent_loop::{LoopAgent, LoopEvaluation, LoopOptions, evaluate_fn};
+use anstream::{print, println};
 use clap::Parser;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig};

@@ -109,7 +109,7 @@ fn outcomes(page: &mut String, timeline: &Timeline) -> fmt::Result {
             Some(stop) if stop.is_suspended() => "open",
             Some(_) => "bad",
         };
-        let tokens: u64 = iterations.iter().map(|record| record.usage.total()).sum();
+        let tokens = iterations.iter().map(|record| record.usage).sum::<agent_core::Usage>().total();
         let about = format!("{} · {} tokens", format::count(iterations.len(), "iteration"), format::number(tokens));
         write!(
             page,
@@ -201,7 +201,7 @@ fn nested(page: &mut String, steps: &[Step], depth: usize) -> fmt::Result {
             group.iter().try_for_each(|step| event(page, step))?;
             continue;
         };
-        let tokens: u64 = group.iter().filter_map(|step| step.event.usage).map(|usage| usage.total()).sum();
+        let tokens = group.iter().filter_map(|step| step.event.usage).sum::<agent_core::Usage>().total();
         let about = format!("{} · {} tokens", format::count(group.len(), "event"), format::number(tokens));
         writeln!(
             page,
