@@ -34,7 +34,15 @@ pub enum ErrorKind {
 
 /// An opaque error: a kind for programs, a context for people, and a source for both.
 ///
-/// `Display` prints the context alone; walk [`source`](StdError::source) for the cause.
+/// `{}` prints the context alone, `{:#}` the causes behind it, too; walk [`source`](StdError::source) for them as values.
+///
+/// ```
+/// use agent_core::{Error, ErrorKind};
+///
+/// let error = Error::new(ErrorKind::Store, "append to session `a`").with_source("the disk is full");
+/// assert_eq!(error.to_string(), "append to session `a`");
+/// assert_eq!(format!("{error:#}"), "append to session `a`: the disk is full");
+/// ```
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -106,7 +114,13 @@ impl fmt::Debug for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.context)
+        f.write_str(&self.0.context)?;
+        let mut next = self.source().filter(|_| f.alternate());
+        while let Some(cause) = next {
+            write!(f, ": {cause}")?;
+            next = cause.source();
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,5 @@
 //! Texts for models, kept short, and texts of models, read kindly.
 
-use std::error::Error;
-
 /// The text, or its two ends if it has more than `longest` characters.
 pub(crate) fn cut(text: &str, longest: usize) -> String {
     let length = text.chars().count();
@@ -18,14 +16,6 @@ pub(crate) fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inner = || text.strip_prefix("```")?.strip_suffix("```")?.split_once('\n').map(|(_, body)| body.trim());
     inner().unwrap_or(text)
-}
-
-/// An error and its causes on one line.
-pub(crate) fn describe(error: &dyn Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {}", describe(cause)),
-        None => error.to_string(),
-    }
 }
 
 #[cfg(test)]

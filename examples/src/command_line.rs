@@ -1,8 +1,8 @@
 //! How every example is told which model to ask, and how it ends.
 
-use std::{error::Error as StdError, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
-use agent_core::{ChatClient, ChatOptions, Error, Result, StopReason};
+use agent_core::{ChatClient, ChatOptions, Result, StopReason};
 use agent_providers::{CassetteMode, Recorded, client_for};
 use anstream::eprintln;
 use clap::Args;
@@ -113,19 +113,8 @@ pub fn exit(end: Result<StopReason>) -> ExitCode {
             | StopReason::Cancelled,
         ) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("error: {}", describe(&error));
+            eprintln!("error: {error:#}");
             ExitCode::from(2)
         }
     }
-}
-
-/// An error with its causes, on one line.
-pub fn describe(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

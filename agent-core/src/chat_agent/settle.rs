@@ -272,7 +272,7 @@ async fn with_hooks(agent: &ChatAgent, tool: &dyn crate::Tool, cx: &ToolContext)
 }
 
 fn failed(error: &Error) -> ToolOutput {
-    ToolOutput::error(describe(error))
+    ToolOutput::error(format!("{error:#}"))
 }
 
 fn not_run(stop: StopReason) -> ToolOutput {

@@ -7,7 +7,6 @@ use serde::Deserialize;
 use crate::{
     Agent, BoxError, Session, StopReason, Tool, ToolContext, ToolFn, ToolOutput, Update,
     emitter::{ended, no_end},
-    error::describe,
     response::Fold,
     tool_fn,
 };
@@ -69,7 +68,7 @@ async fn ask(agent: &dyn Agent, request: String, cx: &ToolContext) -> ToolOutput
     let output = match end {
         Ok(StopReason::Completed | StopReason::Escalated) => ToolOutput::text(response.text()),
         Ok(stop) => ToolOutput::error(format!("agent `{}` did not finish: {stop}", agent.info().name)),
-        Err(error) => ToolOutput::error(format!("agent `{}` failed: {}", agent.info().name, describe(&error))),
+        Err(error) => ToolOutput::error(format!("agent `{}` failed: {error:#}", agent.info().name)),
     };
     ToolOutput { usage: Some(response.usage), ..output }
 }

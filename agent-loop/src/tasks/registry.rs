@@ -11,7 +11,7 @@ use tokio::{sync::Notify, task::AbortHandle};
 use uuid::Uuid;
 
 use super::log::{Log, TaskRecord, TaskStatus};
-use crate::{numbers::Numbers, text::describe};
+use crate::numbers::Numbers;
 
 /// Where a run keeps its tasks; all sessions of a run share it.
 const TASKS: Uuid = Uuid::from_bytes(*b"tasks of the run");
@@ -216,7 +216,7 @@ async fn work(agent: &dyn Agent, request: String, run: &RunContext, report: &Rep
         }
         Ok(StopReason::Cancelled) => End { status: TaskStatus::Cancelled, result: "The run was cancelled.".to_owned() },
         Ok(stop) => End::failed(format!("It did not finish: {stop}.")),
-        Err(error) => End::failed(format!("It failed: {}.", describe(&error))),
+        Err(error) => End::failed(format!("It failed: {error:#}.")),
     }
 }
 

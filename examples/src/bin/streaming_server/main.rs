@@ -21,7 +21,7 @@ use agent_core::{
     ChatAgent, ChatAgentOptions, ChatMessage, Error, ErrorKind, JsonlStore, Limits, MemoryStore, Result, RunContext,
     Runner, SessionStore, StopReason,
 };
-use agent_examples::{ModelArgs, describe};
+use agent_examples::ModelArgs;
 use axum::{
     Json, Router,
     extract::{Path, State, rejection::JsonRejection},
@@ -95,7 +95,7 @@ async fn say(
 
 async fn show(State(chat): State<Chat>, Path(id): Path<String>) -> Result<Json<Value>, Refusal> {
     let stored = chat.store.load(&id).await;
-    let stored = stored.map_err(|error| refuse(StatusCode::INTERNAL_SERVER_ERROR, &describe(&error)))?;
+    let stored = stored.map_err(|error| refuse(StatusCode::INTERNAL_SERVER_ERROR, &format!("{error:#}")))?;
     Ok(Json(json!({ "messages": stored.session.messages() })))
 }
 

@@ -1,7 +1,6 @@
 //! What a client sees of a run.
 
 use agent_core::{Delta, Result, Update};
-use agent_examples::describe;
 use axum::response::sse::Event;
 use serde::Serialize;
 use serde_json::json;
@@ -16,7 +15,7 @@ pub(super) fn shown(update: Result<Update>) -> Event {
         }
         Ok(Update::Event(committed)) => event("event", committed),
         Ok(Update::Done(stop)) => event("done", json!({ "stop": stop })),
-        Err(error) => event("error", json!({ "error": describe(&error) })),
+        Err(error) => event("error", json!({ "error": format!("{error:#}") })),
     }
 }
 
