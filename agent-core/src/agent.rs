@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 
 use crate::{AgentResponse, ChatMessage, Emitter, Result, RunContext, Session, StopReason, Updates, updates};
 

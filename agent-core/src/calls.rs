@@ -1,44 +1,44 @@
 //! Which calls of a history are open: asked for, asked about, answered, or done.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use crate::{ChatMessage, Content, Error, ErrorKind, Result, Session, ToolCall};
 
 /// One call of a history. Services reuse ids, so an id names the first call that still fits: of those that are open,
 /// one by the same author goes first, because parallel branches share a history.
-#[derive(Debug, Clone)]
-pub(crate) struct TrackedCall {
-    pub(crate) call: Asked,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TrackedCall<'m> {
+    pub(crate) call: Asked<'m>,
     /// The message that asks for it.
     pub(crate) message: usize,
     /// Who wrote that message.
-    pub(crate) author: Option<Arc<str>>,
+    pub(crate) author: Option<&'m str>,
     /// Whether the history holds the call itself, not only the question about it.
     pub(crate) called: bool,
     /// Whether the caller was asked about it.
     pub(crate) requested: bool,
     /// What the caller answered.
-    pub(crate) answer: Option<Answer>,
+    pub(crate) answer: Option<Answer<'m>>,
     /// The message that holds its result, and the result's place in it.
     pub(crate) result: Option<(usize, usize)>,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) enum Asked {
-    Call(ToolCall),
-    Invalid { id: String, name: String, why: String },
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asked<'m> {
+    Call(&'m ToolCall),
+    Invalid { id: &'m str, name: &'m str, why: &'m str },
 }
 
-#[derive(Debug, Clone)]
-pub(crate) struct Answer {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answer<'m> {
     pub(crate) approved: bool,
-    pub(crate) reason: Option<String>,
+    pub(crate) reason: Option<&'m str>,
 }
 
-impl TrackedCall {
+impl TrackedCall<'_> {
     /// Whether the author of a message can be the one of the call; a message by nobody can be anybody's.
     fn may_be_by(&self, message: &ChatMessage) -> bool {
-        self.author.is_none() || message.author.is_none() || self.author == message.author
+        self.author.is_none() || message.author.is_none() || self.author == message.author.as_deref()
     }
 
     fn waits(&self) -> bool {
@@ -46,8 +46,8 @@ impl TrackedCall {
     }
 }
 
-impl Asked {
-    pub(crate) fn id(&self) -> &str {
+impl<'m> Asked<'m> {
+    pub(crate) fn id(self) -> &'m str {
         match self {
             Self::Call(call) => &call.id,
             Self::Invalid { id, .. } => id,
@@ -55,21 +55,24 @@ impl Asked {
     }
 }
 
-/// The calls of a history in order, each with what became of it. Linear in the history.
+/// The calls of each id that have no result yet, oldest first.
+type Open<'m> = HashMap<&'m str, Vec<usize>>;
+
+/// The calls of a history in order, each with what became of it. Linear in the history, and copies none of it: a request
+/// to a model reads it each time.
 #[derive(Debug, Default)]
-pub(crate) struct CallLog {
-    pub(crate) calls: Vec<TrackedCall>,
+pub(crate) struct CallLog<'m> {
+    pub(crate) calls: Vec<TrackedCall<'m>>,
     /// Those that wait for the caller's answer, in the order in which they were asked about.
     waiting: Vec<usize>,
     /// Answers that fit no open request: the message, and the id that they name.
-    unmatched: Vec<(usize, String)>,
+    unmatched: Vec<(usize, &'m str)>,
 }
 
-impl CallLog {
-    pub(crate) fn of(messages: &[ChatMessage]) -> Self {
+impl<'m> CallLog<'m> {
+    pub(crate) fn of(messages: &'m [ChatMessage]) -> Self {
         let mut log = Self::default();
-        // The calls of each id that have no result yet, oldest first.
-        let mut open: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut open: Open<'m> = HashMap::new();
         for (at, message) in messages.iter().enumerate() {
             for (part, content) in message.contents.iter().enumerate() {
                 log.read(&mut open, (at, part), message, content);
@@ -80,40 +83,39 @@ impl CallLog {
 
     fn read(
         &mut self,
-        open: &mut HashMap<String, Vec<usize>>,
+        open: &mut Open<'m>,
         (at, part): (usize, usize),
-        message: &ChatMessage,
-        content: &Content,
+        message: &'m ChatMessage,
+        content: &'m Content,
     ) {
         match content {
             Content::ToolCall(call) => {
-                self.open(open, Asked::Call(call.clone()), (at, message), true);
+                self.open(open, Asked::Call(call), (at, message), true);
             }
             Content::InvalidToolCall { id, name, why, .. } => {
-                let asked = Asked::Invalid { id: id.clone(), name: name.clone(), why: why.clone() };
-                self.open(open, asked, (at, message), true);
+                self.open(open, Asked::Invalid { id, name, why }, (at, message), true);
             }
             Content::ApprovalRequest(call) => {
                 let asked = match self.asked_about(open, call, message) {
                     Some(known) => known,
-                    None => self.open(open, Asked::Call(call.clone()), (at, message), false),
+                    None => self.open(open, Asked::Call(call), (at, message), false),
                 };
                 let tracked = &mut self.calls[asked];
                 // What the caller was shown is what an approval lets run.
-                (tracked.call, tracked.requested) = (Asked::Call(call.clone()), true);
+                (tracked.call, tracked.requested) = (Asked::Call(call), true);
                 self.waiting.push(asked);
             }
             Content::ApprovalResponse { call_id, approved, reason } => {
                 match self.waiting.iter().position(|&i| self.calls[i].call.id() == call_id) {
                     Some(first) => {
-                        let answer = Answer { approved: *approved, reason: reason.clone() };
+                        let answer = Answer { approved: *approved, reason: reason.as_deref() };
                         self.calls[self.waiting.remove(first)].answer = Some(answer);
                     }
-                    None => self.unmatched.push((at, call_id.clone())),
+                    None => self.unmatched.push((at, call_id)),
                 }
             }
             Content::ToolResult(result) => {
-                if let Some(open) = open.get_mut(&result.call_id)
+                if let Some(open) = open.get_mut(&*result.call_id)
                     && let Some(place) = self.answered(open, message)
                 {
                     let call = open.remove(place);
@@ -131,24 +133,24 @@ impl CallLog {
 
     fn open(
         &mut self,
-        open: &mut HashMap<String, Vec<usize>>,
-        call: Asked,
-        (message, by): (usize, &ChatMessage),
+        open: &mut Open<'m>,
+        call: Asked<'m>,
+        (message, by): (usize, &'m ChatMessage),
         called: bool,
     ) -> usize {
         let at = self.calls.len();
-        open.entry(call.id().to_owned()).or_default().push(at);
-        let author = by.author.clone();
+        open.entry(call.id()).or_default().push(at);
+        let author = by.author.as_deref();
         self.calls.push(TrackedCall { call, message, author, called, requested: false, answer: None, result: None });
         at
     }
 
     /// The open call that an approval request is about: an equal one, else the first that it can be.
-    fn asked_about(&self, open: &HashMap<String, Vec<usize>>, call: &ToolCall, by: &ChatMessage) -> Option<usize> {
+    fn asked_about(&self, open: &Open<'_>, call: &ToolCall, by: &ChatMessage) -> Option<usize> {
         let mut first = None;
-        for &at in open.get(&call.id)? {
+        for &at in open.get(&*call.id)? {
             let tracked = &self.calls[at];
-            if let Asked::Call(known) = &tracked.call
+            if let Asked::Call(known) = tracked.call
                 && !tracked.requested
                 && tracked.may_be_by(by)
             {
@@ -163,20 +165,20 @@ impl CallLog {
 
     /// The place of the call that a result answers. One that waits for the caller has no result yet, if another fits.
     fn answered(&self, open: &[usize], by: &ChatMessage) -> Option<usize> {
-        let place = |fits: &dyn Fn(&TrackedCall) -> bool| open.iter().position(|&at| fits(&self.calls[at]));
+        let place = |fits: &dyn Fn(&TrackedCall<'_>) -> bool| open.iter().position(|&at| fits(&self.calls[at]));
         place(&|call| call.may_be_by(by) && !call.waits())
             .or_else(|| place(&|call| call.may_be_by(by)))
             .or((!open.is_empty()).then_some(0))
     }
 
     /// Calls without a result, in order.
-    pub(crate) fn unsettled(&self) -> impl Iterator<Item = &TrackedCall> {
-        self.calls.iter().filter(|call| call.result.is_none())
+    pub(crate) fn unsettled(&self) -> impl Iterator<Item = TrackedCall<'m>> {
+        self.calls.iter().copied().filter(|call| call.result.is_none())
     }
 
     /// Calls that the caller was asked about and has not answered, in the order of the questions.
-    pub(crate) fn awaiting(&self) -> impl Iterator<Item = &ToolCall> {
-        self.waiting.iter().filter_map(|&at| match &self.calls[at].call {
+    pub(crate) fn awaiting(&self) -> impl Iterator<Item = &'m ToolCall> {
+        self.waiting.iter().filter_map(|&at| match self.calls[at].call {
             Asked::Call(call) => Some(call),
             Asked::Invalid { .. } => None,
         })
@@ -188,12 +190,12 @@ impl CallLog {
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`] names the first that does not fit, and the calls that do wait.
-pub(crate) fn check_answers(session: &Session, log: &CallLog) -> Result<()> {
+pub(crate) fn check_answers(session: &Session, log: &CallLog<'_>) -> Result<()> {
     let pending = session.pending();
     let words = pending.iter().rposition(|message| !message.is_only_answers()).unwrap_or_default();
     let from = session.turn().start.max(session.messages().len() - pending.len() + words);
     let Some((_, id)) = log.unmatched.iter().find(|(at, _)| *at >= from) else { return Ok(()) };
-    let open: Vec<String> = session.open_approvals().iter().map(|call| format!("`{}`", call.id)).collect();
+    let open: Vec<String> = log.awaiting().map(|call| format!("`{}`", call.id)).collect();
     let known = if open.is_empty() { "no call waits for an answer".to_owned() } else { open.join(", ") };
     let hint = if open.is_empty() { "" } else { "waiting for one answer each: " };
     Err(Error::new(ErrorKind::Invalid, format!("answer to `{id}`, which fits no open approval request; {hint}{known}")))

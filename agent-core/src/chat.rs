@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::stream::BoxStream;
+use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -5,75 +5,16 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
 };
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{LoopStep, StopReason, Usage};
-
-/// What a run may spend, everything that it reaches included; none is no limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// Model calls; 100 by default. Exact.
-    pub model_calls: Option<u32>,
-    /// Tool calls. Exact.
-    pub tool_calls: Option<u32>,
-    /// Input and output tokens together, looked at before each model call: the call that crosses the line is the last.
-    pub tokens: Option<u64>,
-    /// Time since the context was made; it interrupts a pending model call, tool or evaluator.
-    pub wall: Option<Duration>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { model_calls: Some(100), tool_calls: None, tokens: None, wall: None }
-    }
-}
-
-/// What a run has spent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// Model calls that were allowed.
-    pub model_calls: u32,
-    /// Tool calls that were allowed.
-    pub tool_calls: u32,
-    /// Input and output tokens together.
-    pub tokens: u64,
-    /// Time since the context was made.
-    pub wall: Duration,
-}
-
-/// The form of an answer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Format {
-    /// Free text.
-    #[default]
-    Text,
-    /// JSON that a schema describes.
-    JsonSchema {
-        /// The schema's name, as services ask for one.
-        name: String,
-        /// The JSON Schema (draft 2020-12).
-        schema: Value,
-    },
-}
-
-impl Format {
-    /// The JSON Schema of a type.
-    pub fn of<T: JsonSchema>() -> Self {
-        Self::JsonSchema { name: T::schema_name().into_owned(), schema: schemars::schema_for!(T).to_value() }
-    }
-}
+use crate::{Format, Limits, LoopStep, Spent, StopReason, Usage, ledger::Ledger};
 
 /// One run: its id, its limits and what it spent, shared by every agent that it reaches. A clone is cheap.
 ///
@@ -108,28 +49,6 @@ struct Run {
     model_calls: AtomicU32,
     tool_calls: AtomicU32,
     tokens: AtomicU64,
-}
-
-/// Bills that no event reports yet. A branch and an agent tool have their own, so that loops that run at once do not
-/// take each other's; what nobody took goes to the enclosing ledger.
-#[derive(Default)]
-struct Ledger {
-    owed: Mutex<Option<Usage>>,
-    parent: Option<Arc<Ledger>>,
-}
-
-impl Ledger {
-    fn owe(&self, usage: Usage) {
-        *lock(&self.owed).get_or_insert_default() += usage;
-    }
-}
-
-impl Drop for Ledger {
-    fn drop(&mut self) {
-        if let (Some(parent), Some(owed)) = (&self.parent, lock(&self.owed).take()) {
-            parent.owe(owed);
-        }
-    }
 }
 
 impl RunContext {
@@ -215,7 +134,7 @@ impl RunContext {
 
     /// The same run, in an agent that has a session and an answer of its own.
     pub(crate) fn for_tool(&self) -> Self {
-        Self { format: None, is_branch: false, depth: self.depth + 1, ledger: self.own_ledger(), ..self.clone() }
+        Self { format: None, is_branch: false, depth: self.depth + 1, ledger: self.ledger.inside(), ..self.clone() }
     }
 
     /// How many agents this one is a tool of, one within the other.
@@ -225,7 +144,7 @@ impl RunContext {
 
     /// The same run, in a branch beside others that share the session.
     pub fn in_branch(&self) -> Self {
-        Self { ledger: self.own_ledger(), is_branch: true, ..self.clone() }
+        Self { ledger: self.ledger.inside(), is_branch: true, ..self.clone() }
     }
 
     /// Whether this is a branch beside others that share the session.
@@ -238,10 +157,6 @@ impl RunContext {
     /// scratch is dropped with the run's last other context, and can stop the work then.
     pub fn in_background(&self) -> Self {
         Self { scratch: Arc::default(), ..self.for_tool() }
-    }
-
-    fn own_ledger(&self) -> Arc<Ledger> {
-        Arc::new(Ledger { owed: Mutex::default(), parent: Some(self.ledger.clone()) })
     }
 
     /// Whether the run may go on.
@@ -296,7 +211,7 @@ impl RunContext {
 
     /// Takes what was [billed](Self::bill) and not taken yet, to report it.
     pub fn take_bill(&self) -> Option<Usage> {
-        lock(&self.ledger.owed).take()
+        self.ledger.take()
     }
 
     /// Ends when the run is cancelled or out of time; for `select!`. With a [`Limits::wall`] it needs a tokio
@@ -327,7 +242,9 @@ impl RunContext {
     /// A value that lives as long as the run's contexts, one for each key and made at its first use: for hooks and
     /// tools that count within a run. A key belongs to one type; another type gets a value of its own that is not kept.
     pub fn scratch<T: Default + Send + Sync + 'static>(&self, key: Uuid) -> Arc<T> {
-        let value = lock(&self.scratch).entry(key).or_insert_with(|| Arc::new(T::default())).clone();
+        // What is behind the lock is whole between any two statements, so a panic elsewhere has not spoiled it.
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = scratch.entry(key).or_insert_with(|| Arc::new(T::default())).clone();
         value.downcast().unwrap_or_default()
     }
 }
@@ -356,11 +273,6 @@ fn take(count: &AtomicU32, max: Option<u32>) -> Result<(), StopReason> {
     count.fetch_update(Relaxed, Relaxed, next).map(drop).map_err(|_| StopReason::BudgetExhausted)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is whole between any two statements, so a panic elsewhere has not spoiled it.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Limits, RunContext};
@@ -383,6 +295,6 @@ mod tests {
         drop(run);
         assert!(kept.upgrade().is_none(), "scratch goes with the contexts that share it");
         drop(background);
-        assert_eq!(parent.owed.lock().unwrap().take(), Some(usage), "what nobody took goes to the run");
+        assert_eq!(parent.take(), Some(usage), "what nobody took goes to the run");
     }
 }

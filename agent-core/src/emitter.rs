@@ -8,15 +8,14 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use futures::{Stream, StreamExt};
+use futures_util::{Stream, StreamExt};
 use pin_project_lite::pin_project;
-use serde::Serialize;
 use tracing::{Instrument, Span, instrument::Instrumented};
 use uuid::Uuid;
 
 use crate::{
-    AgentResponse, ChatMessage, Delta, Error, ErrorKind, Event, Result, RunContext, Session, StateChange, StopReason,
-    Update, Updates, Usage, response::Fold, session::to_json, telemetry,
+    AgentResponse, Delta, Draft, Error, ErrorKind, Event, Result, RunContext, Session, StopReason, Update, Updates,
+    Usage, response::Fold, telemetry,
 };
 
 /// Makes a run of an async body: whatever the body sends to its [`Emitter`] are the updates, what it returns is the
@@ -312,82 +311,5 @@ fn close_span(span: &Span, end: &Result<StopReason>, used: Usage) {
     match end {
         Ok(stop) => telemetry::stopped(span, *stop),
         Err(error) => telemetry::failed(span, error),
-    }
-}
-
-/// A step that is about to be recorded: an [`Event`] without its stamps.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Draft {
-    rewind: Option<usize>,
-    messages: Vec<ChatMessage>,
-    state: Vec<StateChange>,
-    usage: Option<Usage>,
-    escalate: bool,
-}
-
-impl Draft {
-    /// A step that says one message.
-    pub fn message(message: impl Into<ChatMessage>) -> Self {
-        Self { messages: vec![message.into()], ..Self::default() }
-    }
-
-    /// A step that sets one state key.
-    ///
-    /// # Panics
-    /// As [`Session::with_state`].
-    pub fn state(key: impl Into<Arc<str>>, value: impl Serialize) -> Self {
-        Self::default().set(key, value)
-    }
-
-    /// Says one more message.
-    pub fn say(mut self, message: impl Into<ChatMessage>) -> Self {
-        self.messages.push(message.into());
-        self
-    }
-
-    /// Sets a state key.
-    ///
-    /// # Panics
-    /// As [`Session::with_state`].
-    pub fn set(self, key: impl Into<Arc<str>>, value: impl Serialize) -> Self {
-        self.change(StateChange::Set { key: key.into(), value: to_json(value) })
-    }
-
-    /// Appends to a state key's list.
-    ///
-    /// # Panics
-    /// As [`Session::with_state`].
-    pub fn append(self, key: impl Into<Arc<str>>, value: impl Serialize) -> Self {
-        self.change(StateChange::Append { key: key.into(), value: to_json(value) })
-    }
-
-    /// Removes a state key.
-    pub fn remove(self, key: impl Into<Arc<str>>) -> Self {
-        self.change(StateChange::Remove { key: key.into() })
-    }
-
-    /// One more change of the state.
-    pub fn change(mut self, change: StateChange) -> Self {
-        self.state.push(change);
-        self
-    }
-
-    /// Reports tokens; several reports add up.
-    pub fn usage(mut self, usage: Usage) -> Self {
-        *self.usage.get_or_insert_default() += usage;
-        self
-    }
-
-    /// Notes that the step asks the enclosing loop to end. The run must also end
-    /// [`Escalated`](StopReason::Escalated).
-    pub fn escalate(mut self) -> Self {
-        self.escalate = true;
-        self
-    }
-
-    /// Keeps only that many messages, from the first on, before anything is said.
-    pub fn rewind(mut self, keep: usize) -> Self {
-        self.rewind = Some(keep);
-        self
     }
 }

@@ -77,6 +77,30 @@
 //! stream is polled. Who wants no stream folds it with [`AgentExt::complete`] or [`AgentExt::ask`]: the same run,
 //! the same result. [`run_typed`] reads the answer into a type of yours.
 //!
+//! ```
+//! use agent_core::{Agent, ChatAgent, Delta, RunContext, Session, Update, testing::ScriptedClient};
+//! use futures_util::StreamExt; // or `futures::StreamExt`
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> agent_core::Result<()> {
+//! let agent = ChatAgent::new("poet", ScriptedClient::new().says("An old silent pond…"), Default::default());
+//! let mut session = Session::new();
+//! session.push("A haiku, please.");
+//!
+//! let cx = RunContext::default();
+//! let mut run = agent.run(&mut session, &cx);
+//! while let Some(update) = run.next().await {
+//!     match update? {
+//!         Update::Delta(Delta::Text(piece)) => print!("{piece}"),
+//!         Update::Delta(_) => {} // thoughts, arguments of calls
+//!         Update::Event(event) => println!("\n[{}: {} messages]", event.author, event.messages.len()),
+//!         Update::Done(stop) => println!("{stop}"),
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Why a run ended is a value, never a guess from its text. [`AgentResponse::accepted`] is `Ok` only if the work is
 //! done; [`StopReason::is_suspended`] tells which ends can be taken up again.
 //!
@@ -185,9 +209,13 @@ mod calls;
 mod chat;
 mod chat_agent;
 mod context;
+mod draft;
 mod emitter;
 mod error;
 mod event;
+mod format;
+mod ledger;
+mod limits;
 mod message;
 mod response;
 mod runner;
@@ -206,10 +234,13 @@ pub use chat::{
     ChatClient, ChatOptions, ChatRequest, ChatResponse, ChatUpdate, Reasoning, ReasoningEffort, ToolChoice,
 };
 pub use chat_agent::{ChatAgent, ChatAgentOptions, ChatHook, DuplicateCalls, History, Instructions, ToolBudget};
-pub use context::{Format, Limits, RunContext, Spent};
-pub use emitter::{Draft, Emitter, updates};
+pub use context::RunContext;
+pub use draft::Draft;
+pub use emitter::{Emitter, updates};
 pub use error::{BoxError, Error, ErrorKind, Result};
 pub use event::{Event, LoopStep, StateChange, Usage};
+pub use format::Format;
+pub use limits::{Limits, Spent};
 pub use message::{ChatMessage, Content, Role, ToolCall, ToolResult};
 pub use response::{AgentResponse, Unfinished};
 pub use runner::Runner;

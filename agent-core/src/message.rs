@@ -168,18 +168,12 @@ impl ChatMessage {
 
     /// The calls that it asks for, in order; unreadable ones are not among them.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
-        self.contents.iter().filter_map(|content| match content {
-            Content::ToolCall(call) => Some(call),
-            _ => None,
-        })
+        self.contents.iter().filter_map(|c| if let Content::ToolCall(call) = c { Some(call) } else { None })
     }
 
     /// The results that it holds, in order.
     pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
-        self.contents.iter().filter_map(|content| match content {
-            Content::ToolResult(result) => Some(result),
-            _ => None,
-        })
+        self.contents.iter().filter_map(|c| if let Content::ToolResult(result) = c { Some(result) } else { None })
     }
 
     fn of_text(role: Role, text: impl Into<String>) -> Self {
@@ -217,11 +211,7 @@ impl ToolResult {
 }
 
 fn text_of(contents: &[Content]) -> String {
-    let texts = contents.iter().filter_map(|content| match content {
-        Content::Text(text) => Some(text.as_str()),
-        _ => None,
-    });
-    texts.collect()
+    contents.iter().filter_map(|c| if let Content::Text(text) = c { Some(text.as_str()) } else { None }).collect()
 }
 
 /// Bytes as standard base64 with padding (RFC 4648, section 4).

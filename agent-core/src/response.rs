@@ -1,6 +1,8 @@
 //! A run, folded.
 
-use futures::StreamExt;
+use std::fmt;
+
+use futures_util::StreamExt;
 
 use crate::{
     ChatMessage, Content, Error, ErrorKind, Event, Result, Role, StopReason, Update, Updates, Usage,
@@ -60,12 +62,19 @@ impl AgentResponse {
 }
 
 /// A run that ended with anything but [`StopReason::Completed`].
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("the run ended before its work was done: {}", .response.stop)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Unfinished {
     /// What it came to.
     pub response: AgentResponse,
 }
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the run ended before its work was done: {}", self.response.stop)
+    }
+}
+
+impl std::error::Error for Unfinished {}
 
 /// So that `?` works where [`Error`] is wanted; the source is the [`Unfinished`] itself.
 impl From<Unfinished> for Error {

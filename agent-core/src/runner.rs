@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use futures::StreamExt;
+use futures_util::StreamExt;
 use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 
@@ -45,7 +45,7 @@ impl Runner {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Says something in a session, or nothing, and runs the agent on it. Nothing happens before the stream is
+    /// Says something in a session, or nothing (`None`: go on), and runs the agent on it. Nothing happens before the stream is
     /// polled.
     ///
     /// The message is stored as an event by [`Event::CALLER`], which the stream does not show. If it answers

@@ -76,7 +76,7 @@ impl ToolOutput {
     ///
     /// # Panics
     /// As [`Session::with_state`].
-    pub fn json<T: Serialize>(value: &T) -> Self {
+    pub fn json<T: Serialize + ?Sized>(value: &T) -> Self {
         Self::from(to_json(value))
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use futures::stream::BoxStream;
+use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 
 use crate::{Event, Result};

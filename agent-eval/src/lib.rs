@@ -26,7 +26,7 @@ pub use outcome::{Outcome, Verdict, overall};
 pub use report::{
     BASELINE_SCHEMA, Baseline, CaseBaseline, CaseReport, Comparison, Confusion, ExitRules, Failure, Gate, GateResult,
     GateVerdict, JudgeReport, LoopReport, PassAt, REPORT_SCHEMA, Report, ReportBuilder, ReportOptions, RunVerdict,
-    SetReport, Tally,
+    SetReport, Tally, TextOptions,
 };
 pub use run::{CaseFilter, CassetteMode, Progress, Resume, RunLog, RunOptions, SetRun, run_sets};
 pub use set::{

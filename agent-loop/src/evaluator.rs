@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use agent_core::{AgentResponse, ChatMessage, Result, RunContext, Session};
 use async_trait::async_trait;
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 
 use crate::{LoopEvaluation, Verdict, digest::digest, outcome::Progress};
 

@@ -176,6 +176,7 @@ mod telemetry;
 mod text;
 mod todos;
 
+pub use agent_core;
 pub use compaction::Compaction;
 pub use evaluation::{Interrupted, LoopEvaluation, Verdict};
 pub use evaluator::{

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent_core::{ChatClient, ChatRequest, ChatResponse, ChatUpdate, Error, ErrorKind, Result, RunContext};
-use futures::StreamExt;
+use futures_util::StreamExt;
 use tracing::Instrument;
 
 use crate::{Interrupted, telemetry};

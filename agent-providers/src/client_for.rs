@@ -52,7 +52,8 @@ pub fn client_from_vars(
             let key = settings::optional("OPENAI_COMPATIBLE_API_KEY", &look_up).map(Secret::from);
             let base_url = match base_url {
                 Some(url) => url.to_owned(),
-                None => settings::required(service, "OPENAI_COMPATIBLE_BASE_URL", &look_up)?,
+                None => settings::required(service, "OPENAI_COMPATIBLE_BASE_URL", &look_up)
+                    .map_err(|_| no_base_url(service))?,
             };
             Ok(retried(OpenAi::compatible(model, &base_url, key, HttpOptions::default())?))
         }
@@ -74,6 +75,11 @@ pub fn client_from_vars(
 
 fn retried(client: impl ChatClient + 'static) -> Arc<dyn ChatClient> {
     Arc::new(Retry::new(client, RetryOptions::default()))
+}
+
+fn no_base_url(service: &str) -> Error {
+    let context = format!("connect to {service}: give a base URL, or set the variable OPENAI_COMPATIBLE_BASE_URL");
+    Error::new(ErrorKind::Invalid, context)
 }
 
 #[cfg(test)]

@@ -39,8 +39,7 @@
 //! | `ollama:MODEL` | `OLLAMA_API_KEY`, if set | `OLLAMA_BASE_URL`, if set; else `http://127.0.0.1:11434` |
 //!
 //! The `from_env` of a client reads its model from a variable, too: `OPENAI_MODEL`, `ANTHROPIC_MODEL`, `GEMINI_MODEL` or
-//! `OLLAMA_MODEL`. Keys are [`Secret`]s: sent in
-//! headers alone, and in no `Debug`, error, trace or cassette.
+//! `OLLAMA_MODEL`. Keys are [`Secret`]s: sent in headers alone, and in no `Debug`, error, trace or cassette.
 //!
 //! # Errors
 //!

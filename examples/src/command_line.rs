@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, path::PathBuf, process::ExitCode, sync::Arc};
 
-use agent_core::{ChatClient, ChatOptions, Result, StopReason};
+use agent_core::{ChatClient, ChatOptions, Error, Result, StopReason};
 use agent_providers::{CassetteMode, Recorded, client_for};
 use anstream::{eprint, eprintln};
 use clap::Args;
@@ -29,15 +29,17 @@ impl ModelArgs {
         self.model.is_some()
     }
 
+    /// The same, but for the model of this name, if there is one.
+    pub fn or(&self, model: Option<String>) -> Self {
+        Self { model: model.or_else(|| self.model.clone()), ..self.clone() }
+    }
+
     /// The model that was asked for, else one that replays a case of the cassette in `text`.
     ///
     /// # Errors
     /// If there is no such model (the known services are listed), or a cassette cannot be used.
     pub fn recorded(&self, text: &str, case: &str) -> Result<Arc<dyn ChatClient>> {
-        match self.real(case)? {
-            Some(client) => Ok(client),
-            None => Ok(Arc::new(Recorded::replay(text)?.replay_trial(case, 0))),
-        }
+        self.client_or(case, || Ok(Recorded::replay(text)?.replay_trial(case, 0)))
     }
 
     /// The model that was asked for, else the [`Script`] in `text`.
@@ -45,9 +47,29 @@ impl ModelArgs {
     /// # Errors
     /// As [`recorded`](Self::recorded).
     pub fn scripted(&self, text: &str, case: &str) -> Result<Arc<dyn ChatClient>> {
+        self.client_or(case, || Script::parse(text))
+    }
+
+    /// The model that was asked for, else the [`Script`] in `text`, [in order](Script::in_order).
+    ///
+    /// # Errors
+    /// As [`recorded`](Self::recorded).
+    pub fn in_order(&self, text: &str, case: &str) -> Result<Arc<dyn ChatClient>> {
+        self.client_or(case, || Ok(Script::parse(text)?.in_order()))
+    }
+
+    /// The model that was asked for, else this one; `case` is what its answers are recorded as.
+    ///
+    /// # Errors
+    /// As [`recorded`](Self::recorded), and those of `offline`.
+    pub fn client_or<C: ChatClient + 'static>(
+        &self,
+        case: &str,
+        offline: impl FnOnce() -> Result<C>,
+    ) -> Result<Arc<dyn ChatClient>> {
         match self.real(case)? {
             Some(client) => Ok(client),
-            None => Ok(Arc::new(Script::parse(text)?)),
+            None => Ok(Arc::new(offline()?)),
         }
     }
 
@@ -87,14 +109,19 @@ pub fn exit(end: Result<StopReason>) -> ExitCode {
             | StopReason::Cancelled,
         ) => ExitCode::FAILURE,
         Err(error) => {
-            eprint!("error: {error}");
-            let mut cause = error.source();
-            while let Some(error) = cause {
-                eprint!(": {error}");
-                cause = error.source();
-            }
-            eprintln!();
+            eprintln!("error: {}", describe(&error));
             ExitCode::from(2)
         }
     }
+}
+
+/// An error with its causes, on one line.
+pub fn describe(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }

@@ -7,7 +7,7 @@ mod printer;
 mod scripted;
 pub mod sql;
 
-pub use command_line::{ModelArgs, exit, repeatable};
+pub use command_line::{ModelArgs, describe, exit, repeatable};
 pub use printer::{call_text, print_run};
 pub use scripted::Script;
 

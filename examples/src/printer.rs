@@ -32,6 +32,8 @@ pub async fn print_run(mut updates: Updates<'_>) -> Result<StopReason> {
 struct Printer {
     /// Whether a line of an answer is open.
     is_streaming: bool,
+    /// Whether the last line is empty.
+    is_spaced: bool,
     /// How many iterations have ended.
     iterations: usize,
     usage: Usage,
@@ -43,6 +45,7 @@ impl Printer {
         // A terminal that is gone shows nothing; the next line fails in its stead.
         let _ = std::io::stdout().flush();
         self.is_streaming = true;
+        self.is_spaced = false;
     }
 
     fn event(&mut self, event: &Event) {
@@ -51,6 +54,7 @@ impl Printer {
         if has_streamed {
             println!();
         }
+        self.is_spaced &= event.messages.is_empty();
         for message in &event.messages {
             for content in message.contents.iter() {
                 match content {
@@ -76,13 +80,15 @@ impl Printer {
                 (None, _) => ": accepted".to_owned(),
             };
             println!("[iteration {}{verdict}]\n", self.iterations);
+            self.is_spaced = true;
         }
     }
 
     fn summary(&self, stop: StopReason) {
-        let Self { iterations, usage, .. } = self;
+        let Self { iterations, usage, is_spaced, .. } = self;
+        let gap = if *is_spaced { "" } else { "\n" };
         let iterations = if *iterations == 0 { String::new() } else { format!("; iterations: {iterations}") };
-        println!("\nstop: {stop}{iterations}; tokens: {} in, {} out", usage.input_tokens, usage.output_tokens);
+        println!("{gap}stop: {stop}{iterations}; tokens: {} in, {} out", usage.input_tokens, usage.output_tokens);
     }
 }
 

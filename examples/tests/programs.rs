@@ -8,6 +8,16 @@ const HELLO_LOOP: &str = env!("CARGO_BIN_EXE_hello_loop");
 const SQL_REFINE: &str = env!("CARGO_BIN_EXE_sql_refine");
 const INCIDENT_TRIAGE: &str = env!("CARGO_BIN_EXE_incident_triage");
 const APPROVAL: &str = env!("CARGO_BIN_EXE_approval");
+/// Those with files of tests of their own.
+const OTHERS: [&str; 7] = [
+    env!("CARGO_BIN_EXE_agent_as_tool"),
+    env!("CARGO_BIN_EXE_fresh_context"),
+    env!("CARGO_BIN_EXE_judge_loop"),
+    env!("CARGO_BIN_EXE_nested_loops"),
+    env!("CARGO_BIN_EXE_parallel_drafts"),
+    env!("CARGO_BIN_EXE_streaming_server"),
+    env!("CARGO_BIN_EXE_todo_loop"),
+];
 
 #[test]
 fn hello_loop_asks_again_until_the_answer_is_short() {
@@ -61,7 +71,8 @@ fn a_question_that_is_not_recorded_needs_a_model() {
 
 #[test]
 fn every_example_names_the_services_that_it_knows() {
-    let said = [HELLO_LOOP, SQL_REFINE, INCIDENT_TRIAGE, APPROVAL].map(|program| {
+    let programs = [HELLO_LOOP, SQL_REFINE, INCIDENT_TRIAGE, APPROVAL].into_iter().chain(OTHERS);
+    let said = programs.map(|program| {
         let directory = tempfile::tempdir().unwrap();
         let mut command = example(program);
         if program == APPROVAL {
@@ -69,7 +80,8 @@ fn every_example_names_the_services_that_it_knows() {
         }
         transcript(command.args(["--model", "nonsense"]))
     });
-    assert_eq!(said, [said[0].as_str(); 4]);
+    let said: Vec<String> = said.collect();
+    assert_eq!(said, vec![said[0].as_str(); 11]);
     let (said, known) = said[0].split_once("there are: ").unwrap();
     assert!(known.contains("`openai:MODEL`") && known.contains("`openai-compatible:MODEL`"), "{known}");
     insta::assert_snapshot!(said, @r"

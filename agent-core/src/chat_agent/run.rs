@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use futures::StreamExt;
+use futures_util::StreamExt;
 use tracing::Instrument;
 
 use super::{
@@ -19,10 +19,13 @@ use crate::{
 
 pub(super) async fn run(agent: &ChatAgent, session: &mut Session, out: Emitter) -> Result<StopReason> {
     check_tools(agent)?;
-    let open = open_calls(agent, session)?;
-    let window = Window::of(agent.options.history, session, open.iter().map(|call| call.message));
     let mut calls = Calls::new(agent, &out, session);
-    if let Some(stop) = calls.settle(session, open).await {
+    let (window, plan) = {
+        let open = open_calls(agent, session)?;
+        let window = Window::of(agent.options.history, session, open.iter().map(|call| call.message));
+        (window, calls.plan(session, open))
+    };
+    if let Some(stop) = calls.settle(session, plan).await {
         return Ok(stop);
     }
     for turn in 1..=agent.options.max_turns.get() {
@@ -37,8 +40,8 @@ pub(super) async fn run(agent: &ChatAgent, session: &mut Session, out: Emitter) 
         let (asked, thoughts_only) = (answer.message.has_calls(), is_only_thoughts(&answer));
         record(agent, session, &out, answer).await;
         if asked {
-            let open = new_calls(agent, session);
-            if let Some(stop) = calls.settle(session, open).await {
+            let plan = calls.plan(session, new_calls(session));
+            if let Some(stop) = calls.settle(session, plan).await {
                 return Ok(stop);
             }
         } else if !thoughts_only {
@@ -50,22 +53,18 @@ pub(super) async fn run(agent: &ChatAgent, session: &mut Session, out: Emitter) 
 }
 
 /// What the run has to settle first: this agent's calls, and nobody's. Parallel branches share a session.
-fn open_calls(agent: &ChatAgent, session: &Session) -> Result<Vec<TrackedCall>> {
+fn open_calls<'m>(agent: &ChatAgent, session: &'m Session) -> Result<Vec<TrackedCall<'m>>> {
     let log = CallLog::of(session.messages());
     check_answers(session, &log)?;
-    let mine = |call: &&TrackedCall| call.author.as_deref().is_none_or(|author| author == agent.info.name);
-    Ok(log.unsettled().filter(mine).cloned().collect())
+    let mine = |call: &TrackedCall<'_>| call.author.is_none_or(|author| author == agent.info.name);
+    Ok(log.unsettled().filter(mine).collect())
 }
 
 /// The calls of the answer that was just recorded.
-fn new_calls(agent: &ChatAgent, session: &Session) -> Vec<TrackedCall> {
+fn new_calls(session: &Session) -> impl Iterator<Item = TrackedCall<'_>> {
     let at = session.messages().len() - 1;
-    let mut calls = CallLog::of(&session.messages()[at..]).calls;
-    for call in &mut calls {
-        call.message += at;
-        call.author = Some(agent.author.clone());
-    }
-    calls
+    let calls = CallLog::of(&session.messages()[at..]).calls;
+    calls.into_iter().map(move |call| TrackedCall { message: at + call.message, ..call })
 }
 
 /// Asks the model: its answer, or why it was not asked or not heard.

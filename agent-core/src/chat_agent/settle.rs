@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
@@ -35,6 +35,13 @@ pub(super) struct Calls<'a> {
     recorded: bool,
 }
 
+/// What becomes of calls, in their order.
+pub(super) struct Plan {
+    todos: Vec<Todo>,
+    /// Whether the caller was asked about any of them before.
+    requested: bool,
+}
+
 enum Todo {
     Run(ToolCall),
     Refuse(ToolCall, String),
@@ -60,12 +67,22 @@ impl<'a> Calls<'a> {
         Self { agent, out, exit, recorded: session.state().contains_key(&*agent.exit_key) }
     }
 
+    /// What is to become of these calls of the session.
+    pub(super) fn plan<'m>(&self, session: &'m Session, calls: impl IntoIterator<Item = TrackedCall<'m>>) -> Plan {
+        let start = session.turn().start;
+        let mut requested = false;
+        let todo = |call: TrackedCall<'m>| {
+            requested |= call.requested;
+            self.todo(call, start)
+        };
+        let todos = calls.into_iter().map(todo).collect();
+        Plan { todos, requested }
+    }
+
     /// Settles calls, in order. `None`: each has its result. Otherwise the run ends with that reason, which is
     /// `AwaitingApproval` while one of them waits.
-    pub(super) async fn settle(&mut self, session: &mut Session, calls: Vec<TrackedCall>) -> Option<StopReason> {
-        let start = session.turn().start;
-        let requested = calls.iter().any(|call| call.requested);
-        let todos: Vec<Todo> = calls.into_iter().map(|call| self.plan(call, start)).collect();
+    pub(super) async fn settle(&mut self, session: &mut Session, plan: Plan) -> Option<StopReason> {
+        let Plan { todos, requested } = plan;
         let waits = todos.iter().any(|todo| matches!(todo, Todo::Ask(_) | Todo::Wait));
         // Of two calls of one id a result would be taken for the first, unless that one was asked about before.
         let settles = |id: &str| todos.iter().any(|todo| todo.settled_id() == Some(id));
@@ -119,12 +136,13 @@ impl<'a> Calls<'a> {
         if self.exit.escalate { StopReason::Escalated } else { StopReason::Completed }
     }
 
-    fn plan(&self, tracked: TrackedCall, turn_start: usize) -> Todo {
+    fn todo(&self, tracked: TrackedCall<'_>, turn_start: usize) -> Todo {
         let TrackedCall { call, message, requested, answer, .. } = tracked;
         let call = match call {
-            Asked::Call(call) => call,
+            Asked::Call(call) => call.clone(),
             Asked::Invalid { id, name, why } => {
                 let why = format!("not run: the arguments of `{name}` could not be read: {why}");
+                let (id, name) = (id.to_owned(), name.to_owned());
                 return Todo::Refuse(ToolCall { id, name, arguments: serde_json::Value::Null }, why);
             }
         };

@@ -1,6 +1,6 @@
 //! A history as a transcript: what a model service accepts as it is.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -53,18 +53,16 @@ impl Window {
 /// The transcript that the agent `me` sends: no approvals, no thoughts of others, each call directly followed by its
 /// result, no result without a call.
 pub(super) fn transcript(messages: &[ChatMessage], me: &str, window: &Window) -> Arc<[ChatMessage]> {
-    let mut calls: HashMap<usize, Vec<TrackedCall>> = HashMap::new();
-    for call in CallLog::of(messages).calls {
-        calls.entry(call.message).or_default().push(call);
-    }
+    let mut calls = CallLog::of(messages).calls.into_iter().peekable();
     let mut transcript = Vec::with_capacity(messages.len());
     for (at, message) in messages.iter().enumerate() {
+        let called = std::iter::from_fn(|| calls.next_if(|call| call.message == at)).filter(|call| call.called);
         if message.role == Role::Tool || !window.shows(at) {
+            called.for_each(drop);
             continue;
         }
         transcript.extend(cleaned(message, me));
-        let called = calls.get(&at).into_iter().flatten().filter(|call| call.called);
-        transcript.extend(called.map(|call| result_of(call, messages)));
+        transcript.extend(called.map(|call| result_of(&call, messages)));
     }
     transcript.into()
 }
@@ -102,7 +100,7 @@ fn cleaned(message: &ChatMessage, me: &str) -> Option<ChatMessage> {
 }
 
 /// The result of a call as a message of its own.
-fn result_of(call: &TrackedCall, messages: &[ChatMessage]) -> ChatMessage {
+fn result_of(call: &TrackedCall<'_>, messages: &[ChatMessage]) -> ChatMessage {
     let Some((at, part)) = call.result else {
         return ChatMessage::new(Role::Tool, [open_result(call.call.id())]);
     };

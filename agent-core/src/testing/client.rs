@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use futures::{StreamExt, stream, stream::BoxStream};
+use futures_util::{StreamExt, stream, stream::BoxStream};
 use serde_json::Value;
 
 use super::lock;

@@ -1,6 +1,6 @@
 //! The laws of a run.
 
-use futures::StreamExt;
+use futures_util::StreamExt;
 
 use crate::{Agent, Event, RunContext, Session, Update};
 

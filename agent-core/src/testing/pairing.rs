@@ -1,6 +1,6 @@
 //! A model that refuses what real services refuse.
 
-use futures::{StreamExt, stream, stream::BoxStream};
+use futures_util::{StreamExt, stream, stream::BoxStream};
 
 use crate::{ChatClient, ChatMessage, ChatRequest, ChatUpdate, Content, Error, ErrorKind, Result, Role};
 

@@ -1,6 +1,6 @@
 //! An agent as a tool of another.
 
-use futures::StreamExt;
+use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

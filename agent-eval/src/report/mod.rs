@@ -1,4 +1,4 @@
-//! Reports: the data, how it comes from trials, and what it decides.
+//! Reports: the data, how it comes from trials, what it decides, and how it is written.
 
 #![expect(clippy::cast_precision_loss, reason = "counts of trials and tokens are far below 2^53")]
 
@@ -7,11 +7,18 @@ mod build;
 mod compare;
 mod diagnoses;
 mod gates;
+mod html;
+mod json;
 mod judges;
+mod junit;
 mod loops;
+mod markdown;
 mod model;
+mod summary;
 mod tally;
+mod text;
 mod verdict;
+mod words;
 
 pub use baseline::{BASELINE_SCHEMA, Baseline, CaseBaseline};
 pub use build::{ReportBuilder, ReportOptions};
@@ -20,4 +27,5 @@ pub use model::{
     CaseReport, Comparison, Confusion, Failure, GateResult, GateVerdict, JudgeReport, LoopReport, PassAt,
     REPORT_SCHEMA, Report, SetReport, Tally,
 };
+pub use text::TextOptions;
 pub use verdict::{ExitRules, RunVerdict};

@@ -93,7 +93,11 @@ impl Report {
         }
         let gates: usize = self.sets.iter().map(|set| set.gates.len()).sum();
         let passed: u64 = self.sets.iter().map(|set| set.total.passed).sum();
-        let gates = if gates == 0 { "no gate was asked for".to_owned() } else { format!("{gates} gates hold") };
+        let gates = match gates {
+            0 => "no gate was asked for".to_owned(),
+            1 => "1 gate holds".to_owned(),
+            _ => format!("{gates} gates hold"),
+        };
         RunVerdict::Passed(format!("{gates}; {passed} of {trials} trials passed"))
     }
 

@@ -86,7 +86,7 @@ async fn text_and_code_agree() {
         .map(|(report, rules)| format!("{} {}", report.exit_code(rules), report.verdict(rules)))
         .into();
     insta::assert_snapshot!(lines.join("\n"), @"
-    0 PASS: 1 gates hold; 4 of 4 trials passed
+    0 PASS: 1 gate holds; 4 of 4 trials passed
     107 INCONCLUSIVE: set: pass_rate>=0.9 (1.000, 95 % 0.510 to 1.000)
     100 FAIL: set: pass_rate>=0.9 (0.750, 95 % 0.301 to 0.954)
     0 PASS: no gate was asked for; 0 of 4 trials passed

@@ -2,6 +2,7 @@
 
 mod gates;
 mod loops;
+mod reports;
 mod resume;
 mod running;
 mod scale;

@@ -14,7 +14,19 @@ pub struct AnyOf {
     members: Vec<Arc<dyn LoopEvaluator>>,
 }
 
-/// One evaluator of several: it objects as soon as one does, in order, with that one's evaluation.
+/// One evaluator of several that asks for more as soon as *any of* them does: all must be satisfied. They are asked in
+/// order, and the evaluation is that of the first that objects.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use agent_loop::{CompletionMarker, LoopEvaluator, StateEquals, any_of};
+///
+/// let members: [Arc<dyn LoopEvaluator>; 2] =
+///     [Arc::new(StateEquals::new("tests", "green")), Arc::new(CompletionMarker::new("DONE"))];
+/// let release = any_of("release", members);
+/// # assert_eq!(release.name(), "release");
+/// ```
 pub fn any_of<E>(name: impl Into<String>, members: impl IntoIterator<Item = E>) -> AnyOf
 where
     E: LoopEvaluator + 'static,
@@ -52,7 +64,8 @@ pub struct AllOf {
     members: Vec<Arc<dyn LoopEvaluator>>,
 }
 
-/// One evaluator of several: it objects only if all do, with the first one's evaluation. They are asked in order until
+/// One evaluator of several that asks for more only if *all of* them do: one satisfied is enough. The evaluation is that
+/// of the first. They are asked in order until
 /// one is satisfied; one that halts, halts.
 pub fn all_of<E>(name: impl Into<String>, members: impl IntoIterator<Item = E>) -> AllOf
 where
@@ -160,7 +173,7 @@ fn shared<E: LoopEvaluator + 'static>(members: impl IntoIterator<Item = E>) -> V
 }
 
 fn names(members: &[Arc<dyn LoopEvaluator>]) -> Vec<&str> {
-    members.iter().map(super::super::evaluator::LoopEvaluator::name).collect()
+    members.iter().map(LoopEvaluator::name).collect()
 }
 
 impl fmt::Debug for AnyOf {

@@ -175,19 +175,20 @@ impl Output {
         let (head, tail) = bytes.split_at(bytes.len().min(KEPT - self.head.len()));
         self.head.extend_from_slice(head);
         self.tail.extend_from_slice(tail);
+        // With room, so that not every piece moves what is kept.
         if self.tail.len() > 2 * KEPT {
-            let cut = self.tail.len() - KEPT;
-            self.tail.drain(..cut);
-            self.dropped += cut;
+            self.cut();
         }
     }
 
+    fn cut(&mut self) {
+        let cut = self.tail.len().saturating_sub(KEPT);
+        self.tail.drain(..cut);
+        self.dropped += cut;
+    }
+
     fn into_text(mut self) -> String {
-        if self.tail.len() > KEPT {
-            let cut = self.tail.len() - KEPT;
-            self.tail.drain(..cut);
-            self.dropped += cut;
-        }
+        self.cut();
         if self.dropped > 0 {
             self.head.extend_from_slice(format!("\n[… {} bytes left out …]\n", self.dropped).as_bytes());
         }

@@ -67,6 +67,10 @@ impl LoopEvaluator for Oscillating {
 }
 
 /// `token_budget`: halts when the loop's passes have used so many tokens, judges included.
+///
+/// As every guard it halts a loop whose answer is good, too; behind an evaluator that objects it is not asked. To end
+/// the whole run instead, in the middle of a pass and to be taken up again, there is
+/// [`Limits::tokens`](agent_core::Limits::tokens).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenBudget {
     tokens: u64,

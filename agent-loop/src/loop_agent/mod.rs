@@ -1,5 +1,6 @@
 //! The loop.
 
+mod judgement;
 mod run;
 
 use std::{fmt, sync::Arc};
@@ -7,12 +8,12 @@ use std::{fmt, sync::Arc};
 use agent_core::{
     Agent, AgentInfo, Emitter, Error, ErrorKind, Result, RunContext, Session, StopReason, Updates, updates,
 };
-use futures::FutureExt;
+use futures_util::FutureExt;
 use tokio::{task::consume_budget, time::Instant};
 
 use crate::{LoopEvaluator, LoopOptions, outcome::Keys};
 
-use run::{Judgement, Run};
+use self::{judgement::Judgement, run::Run};
 
 /// An agent that runs another until nobody objects.
 ///
@@ -121,7 +122,7 @@ impl Agent for LoopAgent {
 
 impl fmt::Debug for LoopAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let evaluators: Vec<&str> = self.evaluators.iter().map(super::evaluator::LoopEvaluator::name).collect();
+        let evaluators: Vec<&str> = self.evaluators.iter().map(LoopEvaluator::name).collect();
         f.debug_struct("LoopAgent")
             .field("name", &self.info.name)
             .field("inner", &self.inner.info().name)

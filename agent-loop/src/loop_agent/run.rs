@@ -7,10 +7,13 @@ use agent_core::{
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::LoopAgent;
+use super::{
+    LoopAgent,
+    judgement::{Judgement, ask},
+};
 use crate::{
-    ContextMode, Interrupted, Iteration, IterationRecord, LoopContext, LoopEvaluation, LoopEvaluator, LoopOptions,
-    Verdict, digest::digest, outcome::Progress, telemetry,
+    ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, LoopOptions, Verdict, digest::digest,
+    outcome::Progress, telemetry,
 };
 
 /// A run of a loop.
@@ -31,12 +34,6 @@ pub(super) struct Run<'a> {
     owed: Option<Usage>,
 }
 
-/// What an iteration comes to.
-pub(super) enum Judgement {
-    Verdict(Option<String>, Verdict),
-    Interrupted(StopReason),
-}
-
 impl<'a> Run<'a> {
     /// Takes up an interrupted loop of this turn, or begins anew, which forgets what an earlier one came to.
     pub(super) async fn begin(agent: &'a LoopAgent, session: &mut Session, out: &'a Emitter) -> Self {
@@ -47,18 +44,7 @@ impl<'a> Run<'a> {
             }
             let records: Vec<IterationRecord> = session.get(&agent.keys.iterations).unwrap_or_default();
             let earlier: Vec<Iteration> = records.into_iter().map(without_events).collect();
-            let iteration = u32::try_from(earlier.len()).unwrap_or(u32::MAX).saturating_add(1);
-            return Self {
-                agent,
-                out,
-                iteration,
-                earlier,
-                progress,
-                stored,
-                step: None,
-                changes: Vec::new(),
-                owed: None,
-            };
+            return Self::new(agent, out, earlier, progress, stored);
         }
         let progress = Progress::begin(session);
         let mut draft = Draft::default();
@@ -68,17 +54,19 @@ impl<'a> Run<'a> {
         draft = draft.set(agent.keys.record.clone(), &progress);
         out.record(session, draft).await;
         let stored = progress.clone();
-        Self {
-            agent,
-            out,
-            iteration: 1,
-            earlier: Vec::new(),
-            progress,
-            stored,
-            step: None,
-            changes: Vec::new(),
-            owed: None,
-        }
+        Self::new(agent, out, Vec::new(), progress, stored)
+    }
+
+    fn new(
+        agent: &'a LoopAgent,
+        out: &'a Emitter,
+        earlier: Vec<Iteration>,
+        progress: Progress,
+        stored: Progress,
+    ) -> Self {
+        let iteration = u32::try_from(earlier.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let (step, changes, owed) = (None, Vec::new(), None);
+        Self { agent, out, iteration, earlier, progress, stored, step, changes, owed }
     }
 
     /// Ends the last iteration and begins this one, in one event; none if there is nothing to say or take back.
@@ -149,47 +137,25 @@ impl<'a> Run<'a> {
         if is_last && !verdict_at_cap {
             return Ok(Judgement::Verdict(None, LoopEvaluation::again().into()));
         }
-        let judgement = self.ask(session, last, is_last, cx).await;
+        let judgement = ask(
+            &self.agent.evaluators,
+            &LoopContext {
+                session,
+                request: session.messages().get(self.progress.request.clone()).unwrap_or_default(),
+                iteration: self.iteration,
+                is_last,
+                earlier: &self.earlier,
+                last,
+                run: cx,
+            },
+        )
+        .await;
         self.take_bill();
         if judgement.is_err() && (self.owed.is_some() || self.progress != self.stored) {
             let draft = self.draft();
             self.out.record(session, draft).await;
         }
         judgement
-    }
-
-    /// Asks the evaluators in order; the first that is not satisfied decides. What all of them change is kept.
-    async fn ask(&self, session: &Session, last: &AgentResponse, is_last: bool, run: &RunContext) -> Result<Judgement> {
-        let cx = LoopContext {
-            session,
-            request: session.messages().get(self.progress.request.clone()).unwrap_or_default(),
-            iteration: self.iteration,
-            is_last,
-            earlier: &self.earlier,
-            last,
-            run,
-        };
-        let mut state = Vec::new();
-        for evaluator in &self.agent.evaluators {
-            if run.cancel().is_cancelled() {
-                return Ok(Judgement::Interrupted(StopReason::Cancelled));
-            }
-            let verdict = tokio::select! {
-                biased;
-                verdict = evaluate(&**evaluator, &cx) => verdict,
-                stop = run.interrupted() => return Ok(Judgement::Interrupted(stop)),
-            };
-            let verdict = match verdict {
-                Ok(verdict) => verdict,
-                Err(error) => return Interrupted::of(&error).map(Judgement::Interrupted).ok_or(error),
-            };
-            state.extend(verdict.state);
-            if verdict.evaluation != LoopEvaluation::Satisfied {
-                let verdict = Verdict { evaluation: verdict.evaluation, state };
-                return Ok(Judgement::Verdict(Some(evaluator.name().to_owned()), verdict));
-            }
-        }
-        Ok(Judgement::Verdict(None, Verdict { evaluation: LoopEvaluation::Satisfied, state }))
     }
 
     /// Notes the finished iteration and what follows from the verdict: the end, or the next iteration's input.
@@ -304,14 +270,6 @@ impl<'a> Run<'a> {
         let event = last.events.iter().rev().find(|event| event.escalate && event.path.len() == depth);
         event.map_or_else(|| self.agent.inner.info().name.clone(), |event| event.author.to_string())
     }
-}
-
-/// Asks one evaluator.
-async fn evaluate(evaluator: &dyn LoopEvaluator, cx: &LoopContext<'_>) -> Result<Verdict> {
-    let span = telemetry::evaluation(evaluator.name(), cx.iteration);
-    let verdict = evaluator.verdict(cx).instrument(span.clone()).await;
-    telemetry::evaluated(&span, cx.run, &verdict);
-    verdict
 }
 
 /// How many messages a fresh iteration keeps: those before the mark, and on to the last result of a call from before

@@ -52,9 +52,8 @@ impl BackgroundTasks {
         Self::default()
     }
 
-    /// Lets tasks be given to this agent, by its name, which no other of them has; its description is shown to the model.
-    /// An approval cannot be
-    /// answered from outside: an agent that asks for one fails.
+    /// Lets tasks be given to this agent, by its name, which no other of them has; its description is shown to the
+    /// model. An approval cannot be answered from outside: an agent that asks for one fails.
     pub fn agent(mut self, agent: impl Agent + 'static) -> Self {
         self.agents.push(Arc::new(agent));
         self

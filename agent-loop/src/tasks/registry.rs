@@ -6,7 +6,7 @@ use std::{
 };
 
 use agent_core::{Agent, AgentResponse, RunContext, Session, StopReason, Update, Usage};
-use futures::StreamExt;
+use futures_util::StreamExt;
 use tokio::{sync::Notify, task::AbortHandle};
 use uuid::Uuid;
 

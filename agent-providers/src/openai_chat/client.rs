@@ -33,7 +33,8 @@ impl OpenAi {
 
     /// A model of a compatible service at `base_url`, such as `http://localhost:8080/v1`; a local one needs no key.
     ///
-    /// Other than OpenAI's own, it gets the limit of the answer as `max_tokens`, and JSON Schemas as they are.
+    /// Other than OpenAI's own, it gets the limit of the answer as `max_tokens`, and JSON Schemas as they are. Where
+    /// agents spoke last, the request has a user's "Continue." behind.
     ///
     /// # Errors
     /// As [`new`](Self::new).

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     media::{base64, data_url},
+    orders::GO_ON,
     unsupported::{self, unsupported},
 };
 
@@ -141,6 +142,11 @@ fn messages(request: &ChatRequest, by: (&str, &str), flavor: Flavor) -> Result<V
                 }
             }
         }
+    }
+    // Local servers take an assistant's last message for the beginning of their own, and refuse two of them.
+    let agents_spoke_last = messages.last().is_some_and(|message| message["role"] == "assistant");
+    if flavor == Flavor::Compatible && agents_spoke_last {
+        messages.push(json!({ "role": "user", "content": GO_ON }));
     }
     Ok(messages)
 }

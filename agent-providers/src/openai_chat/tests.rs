@@ -341,3 +341,16 @@ fn a_choice_of_no_tool_is_said_only_where_there_are_tools() {
     request.tools = [].into();
     assert_eq!(written(&request).get("tool_choice"), None);
 }
+
+#[test]
+fn where_agents_spoke_last_a_compatible_service_gets_a_users_word() {
+    let last = |messages: Vec<ChatMessage>, flavor| {
+        let request = ChatRequest { messages: messages.into(), ..ChatRequest::default() };
+        body(&request, "m", flavor, "here").unwrap()["messages"].as_array().unwrap().last().unwrap().clone()
+    };
+    let said = || vec![ChatMessage::user("go"), ChatMessage::assistant("one"), ChatMessage::assistant("two")];
+    assert_eq!(last(said(), Flavor::Compatible), json!({ "role": "user", "content": "Continue." }));
+    assert_eq!(last(said(), Flavor::OpenAi), json!({ "role": "assistant", "content": "two" }));
+    let asked = vec![ChatMessage::user("go")];
+    assert_eq!(last(asked, Flavor::Compatible), json!({ "role": "user", "content": "go" }));
+}

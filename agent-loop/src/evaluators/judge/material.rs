@@ -53,18 +53,29 @@ fn says_something(message: &ChatMessage) -> bool {
 }
 
 fn is_attachment(content: &Content) -> bool {
-    matches!(content, Content::Data { .. } | Content::Uri { .. })
+    match content {
+        Content::Data { .. } | Content::Uri { .. } => true,
+        Content::Text(_)
+        | Content::Reasoning { .. }
+        | Content::ToolCall(_)
+        | Content::ToolResult(_)
+        | Content::InvalidToolCall { .. }
+        | Content::Native { .. }
+        | Content::ApprovalRequest(_)
+        | Content::ApprovalResponse { .. } => false,
+    }
 }
 
 /// A message's texts as strings, and its other parts as numbers of attachments.
 fn parts(message: &ChatMessage, attachments: &mut Vec<Content>) -> Vec<Value> {
-    let part = |content: &Content| match content {
-        Content::Text(text) => Some(Value::from(text.as_str())),
-        content if is_attachment(content) => {
-            attachments.push(content.clone());
-            Some(json!({ "attachment": attachments.len() }))
+    let part = |content: &Content| {
+        if let Content::Text(text) = content {
+            return Some(Value::from(text.as_str()));
         }
-        _ => None,
+        is_attachment(content).then(|| {
+            attachments.push(content.clone());
+            json!({ "attachment": attachments.len() })
+        })
     };
     message.contents.iter().filter_map(part).collect()
 }
@@ -87,7 +98,14 @@ fn trace(cx: &LoopContext<'_>) -> Vec<Value> {
                     }
                 }
             }
-            _ => (),
+            Content::Text(_)
+            | Content::Reasoning { .. }
+            | Content::Data { .. }
+            | Content::Uri { .. }
+            | Content::InvalidToolCall { .. }
+            | Content::Native { .. }
+            | Content::ApprovalRequest(_)
+            | Content::ApprovalResponse { .. } => (),
         }
     }
     let hidden = calls.len().saturating_sub(CALLS);

@@ -14,7 +14,7 @@ use agent_core::{
     ChatClient, ChatMessage, ChatOptions, ChatRequest, Content, Error, ErrorKind, Format, Result, Role, RunContext,
 };
 use async_trait::async_trait;
-use futures::future::join_all;
+use futures_util::future::join_all;
 use uuid::Uuid;
 
 use self::{material::Material, reading::Reading};

@@ -1,0 +1,7 @@
+//! Reports as text, JSON, `JUnit` XML, Markdown and HTML.
+
+mod hostile;
+mod json;
+mod odd;
+mod renderings;
+mod sample;

@@ -1,0 +1,47 @@
+//! What the evaluators say of an iteration.
+
+use std::sync::Arc;
+
+use agent_core::{Result, StopReason};
+use tracing::Instrument;
+
+use crate::{Interrupted, LoopContext, LoopEvaluation, LoopEvaluator, Verdict, telemetry};
+
+/// What an iteration comes to: who decided what, or what kept the evaluators from it.
+pub(super) enum Judgement {
+    Verdict(Option<String>, Verdict),
+    Interrupted(StopReason),
+}
+
+/// Asks the evaluators in order; the first that is not satisfied decides. What all of them change is kept.
+pub(super) async fn ask(evaluators: &[Arc<dyn LoopEvaluator>], cx: &LoopContext<'_>) -> Result<Judgement> {
+    let mut state = Vec::new();
+    for evaluator in evaluators {
+        if cx.run.cancel().is_cancelled() {
+            return Ok(Judgement::Interrupted(StopReason::Cancelled));
+        }
+        let verdict = tokio::select! {
+            biased;
+            verdict = evaluate(&**evaluator, cx) => verdict,
+            stop = cx.run.interrupted() => return Ok(Judgement::Interrupted(stop)),
+        };
+        let verdict = match verdict {
+            Ok(verdict) => verdict,
+            Err(error) => return Interrupted::of(&error).map(Judgement::Interrupted).ok_or(error),
+        };
+        state.extend(verdict.state);
+        if verdict.evaluation != LoopEvaluation::Satisfied {
+            let verdict = Verdict { evaluation: verdict.evaluation, state };
+            return Ok(Judgement::Verdict(Some(evaluator.name().to_owned()), verdict));
+        }
+    }
+    Ok(Judgement::Verdict(None, Verdict { evaluation: LoopEvaluation::Satisfied, state }))
+}
+
+/// Asks one evaluator.
+async fn evaluate(evaluator: &dyn LoopEvaluator, cx: &LoopContext<'_>) -> Result<Verdict> {
+    let span = telemetry::evaluation(evaluator.name(), cx.iteration);
+    let verdict = evaluator.verdict(cx).instrument(span.clone()).await;
+    telemetry::evaluated(&span, cx.run, &verdict);
+    verdict
+}
