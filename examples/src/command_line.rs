@@ -4,7 +4,7 @@ use std::{error::Error as StdError, path::PathBuf, process::ExitCode, sync::Arc}
 
 use agent_core::{ChatClient, ChatOptions, Error, Result, StopReason};
 use agent_providers::{CassetteMode, Recorded, client_for};
-use anstream::{eprint, eprintln};
+use anstream::eprintln;
 use clap::Args;
 
 use crate::Script;
