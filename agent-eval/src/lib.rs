@@ -1,4 +1,70 @@
-//! Evaluation of agents and loops.
+//! Evaluation of agents and loops, as a library to be used in tests: what fails and why, whether a loop's feedback
+//! helps, which cap to set, and what a solved case costs.
+//!
+//! An [`EvalSet`] is a list of cases in a file or in code: what is said, and what is expected. A [`Subject`] makes the
+//! agent of each trial. [`EvalSet::run`] runs every case as often as asked, judges each trial, and returns a
+//! [`Report`].
+//!
+//! # Example
+//!
+//! A loop on trial. The set could be a file, loaded with [`EvalSet::load`]; the models here play a script.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use agent_core::testing::ScriptedAgent;
+//! use agent_eval::{EvalSet, ExitRules, ReportOptions, RunOptions, TextOptions, subject_fn};
+//! use agent_loop::{CompletionMarker, LoopAgent};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let set: EvalSet = serde_json::from_value(serde_json::json!({
+//!     "schema": "agent-eval/1",
+//!     "name": "reports",
+//!     "cases": [{
+//!         "id": "weekly",
+//!         "input": { "text": "Write the weekly report." },
+//!         "checks": [{ "contains": { "all": ["DONE"] } }, { "stop": ["completed"] }],
+//!     }],
+//! }))?;
+//! let subject = subject_fn(|_| {
+//!     let worker = ScriptedAgent::new("worker").says("Half of it.").says("All of it. DONE");
+//!     let agent = LoopAgent::new("work", worker, Default::default()).evaluator(CompletionMarker::new("DONE"));
+//!     Box::pin(async { Ok(Arc::new(agent) as _) })
+//! });
+//! let report = ReportOptions { gates: vec!["pass_rate>=0.9".parse()?], ..Default::default() };
+//!
+//! let report = set.run(&subject, RunOptions { repeats: 3.try_into().ok(), report, ..Default::default() }).await?;
+//!
+//! let reports = &report.sets[0];
+//! assert_eq!((reports.total.passed, reports.total.failed), (3, 0));
+//! assert_eq!(reports.loops.as_ref().expect("a loop").pass_by, [0.0, 1.0]); // after one iteration, after two
+//! assert_eq!(report.exit_code(&ExitRules::default()), 0);
+//! println!("{}", report.to_text(&TextOptions::default()));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What can be trusted
+//!
+//! - **No vacuous pass.** A case without a check, an empty set and zero repeats are errors. What was not judged
+//!   ([`Verdict::Unscored`]) and what went wrong ([`Verdict::Error`]) never counts as a pass.
+//! - **Nothing is lost.** Each trial is in the log as soon as it ends; a run that was killed [goes on](Resume), and its
+//!   report equals that of an undisturbed one.
+//! - **One verdict.** Text, JSON, JUnit, Markdown, HTML and the exit code come from [`Report::verdict`].
+//! - **Evidence.** Intervals are over cases; a [baseline](Baseline) is compared in pairs; and the report says which
+//!   drop so few cases could not show. The formulas and their sources are in [`stats`].
+//!
+//! # Loops
+//!
+//! Each iteration's draft is judged by the case's own checks, off-path: the [`LoopReport`] has the curve of passes by
+//! iteration beside what simply asking again would have done, a recommended cap with the evidence for it, tokens, and
+//! how often the loop's own evaluators were right. And any [`Check`] drives a loop: [`CheckEvaluator`].
+//!
+//! # Files
+//!
+//! Sets are read from YAML, JSON, JSON Lines, CSV and folders ([`SetFormat`]), with errors that name the line and the
+//! remedy; [`import`] reads those of other tools.
 
 mod check;
 mod checks;
