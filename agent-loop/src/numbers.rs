@@ -2,6 +2,20 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use agent_core::{Error, ErrorKind, Result};
+
+/// The highest number that a session may hold. Nobody gives out more, and beyond it there is room for no further ones.
+const HIGHEST: u64 = u64::MAX / 2;
+
+/// Checks the highest number that a session holds under this state key.
+pub(crate) fn check_stored(key: &str, last: u64) -> Result<()> {
+    if last <= HIGHEST {
+        return Ok(());
+    }
+    let context = format!("read the numbers under the state key `{key}`: {last} was never given out; remove the key");
+    Err(Error::new(ErrorKind::Invalid, context))
+}
+
 /// The last number that a run gave out; kept in [`RunContext::scratch`](agent_core::RunContext::scratch).
 #[derive(Debug, Default)]
 pub(crate) struct Numbers(AtomicU64);

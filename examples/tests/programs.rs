@@ -156,7 +156,18 @@ fn the_readme_shows_what_the_programs_print() {
 
 #[test]
 fn a_reader_that_is_gone_ends_no_program() {
-    for program in [HELLO_LOOP, SQL_REFINE, INCIDENT_TRIAGE] {
+    let programs = [
+        HELLO_LOOP,
+        SQL_REFINE,
+        INCIDENT_TRIAGE,
+        env!("CARGO_BIN_EXE_agent_as_tool"),
+        env!("CARGO_BIN_EXE_fresh_context"),
+        env!("CARGO_BIN_EXE_judge_loop"),
+        env!("CARGO_BIN_EXE_nested_loops"),
+        env!("CARGO_BIN_EXE_parallel_drafts"),
+        env!("CARGO_BIN_EXE_todo_loop"),
+    ];
+    for program in programs {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let status = example(program).stdout(writer).stderr(std::process::Stdio::null()).status().unwrap();

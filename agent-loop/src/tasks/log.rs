@@ -6,6 +6,8 @@ use agent_core::{Error, ErrorKind, Result, Session, StateChange};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::numbers::check_stored;
+
 /// Where the log is kept.
 const KEY: &str = "tasks";
 
@@ -94,7 +96,9 @@ impl Log {
                 }
             }
         }
-        Ok(Self(tasks))
+        let log = Self(tasks);
+        check_stored(KEY, log.last_id())?;
+        Ok(log)
     }
 
     pub(super) fn into_records(self) -> Vec<TaskRecord> {

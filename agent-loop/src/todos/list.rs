@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use agent_core::{Error, ErrorKind, Result, Session, ToolOutput};
 use serde::{Deserialize, Serialize};
 
+use crate::numbers::check_stored;
+
 /// Where the log is kept.
 const KEY: &str = "todos";
 
@@ -64,7 +66,9 @@ impl Todos {
                 }
             }
         }
-        Ok(Self(todos))
+        let todos = Self(todos);
+        check_stored(KEY, todos.last_id())?;
+        Ok(todos)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Todo)> {

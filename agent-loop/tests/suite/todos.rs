@@ -178,6 +178,15 @@ async fn a_state_key_that_holds_something_else_is_an_error() {
     insta::assert_snapshot!(error, @"read the todos under the state key `todos`, which holds something else");
 }
 
+#[tokio::test]
+async fn a_number_beyond_which_there_is_no_room_is_an_error() {
+    let client = ScriptedClient::new().calls("1", "todo_add", json!({ "titles": ["dig", "sow"] })).says("Hm.");
+    let stored = json!([{ "add": { "turn": 0, "items": [{ "id": u64::MAX, "title": "weed" }] } }]);
+    let mut session = Session::new().with_state("todos", stored);
+    agent(&client).ask(&mut session, "Work.").await.unwrap();
+    insta::assert_snapshot!(results(&session).join("\n"), @"read the numbers under the state key `todos`: 18446744073709551615 was never given out; remove the key");
+}
+
 #[test]
 fn the_tools_say_what_they_are_for() {
     let specs: Vec<String> = todo_tools()

@@ -209,9 +209,24 @@ fn read_arguments(name: &str, raw: &str, stop: StopReason) -> Result<Value, Stri
     }
     match serde_json::from_str(raw) {
         Ok(Value::Null) => Ok(Value::Object(Map::new())),
+        Ok(arguments @ Value::Object(_)) if depth(&arguments) > DEEPEST => {
+            Err(format!("the arguments nest deeper than {DEEPEST} levels"))
+        }
         Ok(arguments @ Value::Object(_)) => Ok(arguments),
         Ok(_) => Err("the arguments are no JSON object".into()),
         Err(_) if cut => Err("the arguments were cut off by the output limit".into()),
         Err(error) => Err(format!("the arguments are no JSON: {error}")),
+    }
+}
+
+/// How deep arguments may nest. JSON's reader goes 128 levels deep, and a session that is stored has some around them.
+const DEEPEST: usize = 100;
+
+/// How many lists and objects are within each other.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }

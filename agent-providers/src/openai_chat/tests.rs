@@ -222,6 +222,18 @@ fn endless_tool_calls_are_refused() {
     assert_eq!(contents(&[many, finish("tool_calls")]).len(), 4096);
 }
 
+#[test]
+fn arguments_that_could_not_be_stored_are_unreadable() {
+    let call_of = |levels: usize| {
+        let arguments = format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+        let function = json!({ "name": "add", "arguments": arguments });
+        contents(&[call(json!({ "index": 0, "id": "1", "function": function })), finish("tool_calls")]).remove(0)
+    };
+    assert!(matches!(call_of(99), Content::ToolCall(_)));
+    let Content::InvalidToolCall { why, .. } = call_of(100) else { panic!("a call that nests too deep is valid") };
+    assert_eq!(why, "the arguments nest deeper than 100 levels");
+}
+
 fn full_request() -> ChatRequest {
     let messages = [
         ChatMessage::system("Be brief."),

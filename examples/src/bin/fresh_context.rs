@@ -12,6 +12,7 @@ use std::{num::NonZeroU32, process::ExitCode, sync::Arc};
 use agent_core::{AgentExt, ChatAgent, ChatAgentOptions, ChatClient, Result, Session, StopReason};
 use agent_examples::{ModelArgs, repeatable};
 use agent_loop::{ContextMode, LoopAgent, LoopContext, LoopEvaluation, LoopOptions, LoopOutcome, evaluate_fn};
+use anstream::println;
 use clap::Parser;
 
 const REQUEST: &str = "Write a notice for the passengers of the ferry Skarven.";

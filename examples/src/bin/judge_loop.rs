@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use agent_core::{AgentExt, ChatAgent, ChatAgentOptions, Result, Session, StopReason, Usage};
 use agent_examples::{ModelArgs, repeatable};
 use agent_loop::{IterationRecord, Judge, LoopAgent, LoopEvaluation, LoopOptions, LoopOutcome, evaluate_fn};
+use anstream::println;
 use clap::Parser;
 
 const REQUEST: &str = "What is a lighthouse for?";

@@ -19,6 +19,7 @@ use agent_core::{
 };
 use agent_examples::{ModelArgs, repeatable};
 use agent_loop::{LoopAgent, LoopEvaluation, LoopOptions, LoopOutcome, evaluate_fn};
+use anstream::println;
 use clap::Parser;
 
 /// What is written about, and the word that the line has to have.

@@ -22,6 +22,7 @@ use agent_core::{
 };
 use agent_examples::{ModelArgs, repeatable};
 use agent_loop::{ContextMode, IterationRecord, LoopAgent, LoopEvaluation, LoopOptions, evaluate_fn};
+use anstream::println;
 use clap::Parser;
 
 const REQUEST: &str = "Advertise the night ferry to Storøy.";

@@ -11,6 +11,7 @@ use agent_core::{
 };
 use agent_examples::{ModelArgs, print_run};
 use agent_loop::{LoopAgent, LoopOptions, TodosDone, todo_tools};
+use anstream::println;
 use clap::Parser;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -11,6 +11,7 @@ use agent_core::{
 };
 use agent_examples::{ModelArgs, print_run};
 use agent_loop::{LoopAgent, LoopEvaluation, LoopOptions, evaluate_fn};
+use anstream::println;
 use clap::Parser;
 
 const REQUEST: &str = "The ferry Skarven sails again on Monday after its repair. Tell the passengers.";

@@ -22,6 +22,7 @@ use agent_core::{
     Runner, SessionStore, StopReason,
 };
 use agent_examples::ModelArgs;
+use anstream::println;
 use axum::{
     Json, Router,
     extract::{Path, State, rejection::JsonRejection},
