@@ -1,6 +1,6 @@
 //! What a user of `agent-loop` may rely on: the contract line by line, a reference model, laws, and the evaluators.
 //!
-//! The names in the tests' doc comments (A1, B2, …) are the lines of the loop's contract.
+//! The names in the tests' doc comments (A1, B2, …) are the lines of the loop's contract, `CONTRACT.md` beside `src`.
 
 mod background;
 mod compaction;
