@@ -162,7 +162,8 @@ pub struct ToolFn<Args, F> {
 /// A tool from an async function of its arguments and a [`ToolContext`].
 ///
 /// Annotate the arguments, and clone what the future needs. The schema is the one of `Args`; a
-/// [`Value`] takes anything. Arguments that are `null` count as `{}`.
+/// [`Value`] takes anything. Arguments that are `null` count as `{}`. The function returns a text, a [`Value`], or a
+/// [`ToolOutput`] such as [`ToolOutput::json`] of anything else.
 ///
 /// ```
 /// use agent_core::{ToolContext, tool_fn};

@@ -1,6 +1,6 @@
 //! A loop's record in the session's state, and what it comes to.
 
-use std::{ops::Range, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc};
 
 use agent_core::{ChatMessage, Event, Session, StateChange, StopReason, Usage};
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,25 @@ impl LoopOutcome {
     /// Whether the work is done.
     pub fn passed(&self) -> bool {
         self.stop == Some(StopReason::Completed)
+    }
+}
+
+/// One line: why it ended, after how many iterations and tokens, and who decided.
+impl fmt::Display for LoopOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.stop {
+            Some(stop) => write!(f, "{stop}")?,
+            None => f.write_str("not ended")?,
+        }
+        let count = self.iterations.len();
+        let tokens = self.iterations.iter().map(|iteration| iteration.usage).sum::<Usage>().total();
+        let s = |one: bool| if one { "" } else { "s" };
+        write!(f, " after {count} iteration{}, {tokens} token{}", s(count == 1), s(tokens == 1))?;
+        match (&self.by, &self.why) {
+            (Some(by), Some(why)) => write!(f, "; {by}: {why}"),
+            (Some(by), None) => write!(f, "; {by}"),
+            (None, _) => Ok(()),
+        }
     }
 }
 

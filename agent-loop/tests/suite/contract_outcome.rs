@@ -376,3 +376,31 @@ async fn an_escalation_is_in_the_outcome() {
     assert!(outcome.passed());
     assert_eq!((outcome.by.as_deref(), outcome.why, outcome.iterations.len()), (Some("checker"), None, 1));
 }
+
+/// C3: an outcome is told on one line.
+#[test]
+fn an_outcome_is_told_on_one_line() {
+    let used = |input_tokens| IterationRecord {
+        usage: agent_core::Usage { input_tokens, ..Default::default() },
+        ..Default::default()
+    };
+    let outcome = |stop, by: Option<&str>, why: Option<&str>, iterations| LoopOutcome {
+        stop,
+        by: by.map(str::to_owned),
+        why: why.map(str::to_owned),
+        iterations,
+    };
+    let told = [
+        outcome(Some(StopReason::Completed), None, None, vec![used(200), used(26)]),
+        outcome(Some(StopReason::IterationLimit), Some("tests"), Some("2 fail"), vec![used(1)]),
+        outcome(Some(StopReason::Completed), Some("checker"), None, vec![used(1)]),
+        outcome(None, None, None, vec![]),
+    ];
+    let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(told.join("\n"), @r"
+    completed after 2 iterations, 226 tokens
+    iteration limit reached after 1 iteration, 1 token; tests: 2 fail
+    completed after 1 iteration, 1 token; checker
+    not ended after 0 iterations, 0 tokens
+    ");
+}

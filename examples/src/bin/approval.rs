@@ -122,7 +122,9 @@ async fn run(cli: Cli) -> Result<StopReason> {
     for call in store.load(SESSION).await?.session.open_approvals() {
         println!("\nmay it run {}?", call_text(&call));
         let dir = cli.dir.display();
-        println!("  approval answer --dir {dir} --approve\n  approval answer --dir {dir} --reject REASON");
+        println!(
+            "  cargo run --bin approval -- answer --dir {dir} --approve\n  cargo run --bin approval -- answer --dir {dir} --reject REASON"
+        );
     }
     println!("\nkept in {}", cli.dir.display());
     Ok(stop)
