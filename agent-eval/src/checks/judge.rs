@@ -64,7 +64,7 @@ impl Scorer for JudgeScorer {
         for _ in 0..self.repeats.get() {
             match self.ask(&material).await {
                 Ok(vote) => votes.push(vote),
-                Err(error) => return Outcome::error(described(&error)),
+                Err(error) => return Outcome::error(format!("{error:#}")),
             }
         }
         decide(&votes)
@@ -159,10 +159,4 @@ fn decide(votes: &[Vote]) -> Outcome {
     let reason = format!("{votes}{reason}");
     let outcome = if passed { Outcome { reason, ..Outcome::pass() } } else { Outcome::fail(reason) };
     outcome.with_value(good as f64 / all as f64).with_votes(each)
-}
-
-/// An error and its causes on one line.
-fn described(error: &Error) -> String {
-    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

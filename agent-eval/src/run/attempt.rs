@@ -299,7 +299,7 @@ pub(super) fn trial_error(error: &Error) -> TrialError {
     let is_infrastructure =
         |error: &Error| error.is_transient() || matches!(error.kind(), ErrorKind::Provider | ErrorKind::Store);
     TrialError {
-        message: causes().map(ToString::to_string).collect::<Vec<_>>().join(": "),
+        message: format!("{error:#}"),
         infrastructure: causes().filter_map(|cause| cause.downcast_ref()).any(is_infrastructure),
     }
 }
