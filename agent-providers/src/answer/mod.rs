@@ -10,10 +10,14 @@ mod fold;
 #[cfg(test)]
 mod laws;
 mod reader;
+#[cfg(test)]
+mod whole;
 
 pub(crate) use event::WireEvent;
 pub(crate) use fold::Answer;
 pub(crate) use reader::{Reader, check_calls};
+#[cfg(test)]
+pub(crate) use whole::read_whole;
 
 use crate::{ProviderError, framing::Frame};
 

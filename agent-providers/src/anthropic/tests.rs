@@ -1,10 +1,10 @@
-use agent_core::{ChatResponse, ChatUpdate, Content, StopReason, ToolCall, Usage};
+use agent_core::{ChatResponse, Content, StopReason, ToolCall, Usage};
 use serde_json::{Value, json};
 
 use super::{map, reader};
 use crate::{
     ProviderError,
-    answer::{Answer, Reader},
+    answer::{Answer, read_whole},
     cases,
 };
 
@@ -20,19 +20,12 @@ fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
 
 /// The answer of a stream of these events, the message's start and end around them.
 fn read(events: &[Value], stop_reason: &str) -> Result<ChatResponse, ProviderError> {
-    let (framing, decode) = reader();
-    let mut reader = Reader::new(framing, decode, Answer::new("anthropic", "claude-test"));
     let start = json!({ "type": "message_start", "message": { "usage": null } });
     let stop = json!({ "type": "message_delta", "delta": { "stop_reason": stop_reason } });
-    for event in [&start].into_iter().chain(events).chain([&stop, &json!({ "type": "message_stop" })]) {
-        reader.push(format!("data: {event}\n\n").as_bytes())?;
-    }
-    loop {
-        match reader.pop().expect("an answer") {
-            ChatUpdate::Delta(_) => {}
-            ChatUpdate::Done(response) => return Ok(response),
-        }
-    }
+    let end = json!({ "type": "message_stop" });
+    let events = [&start].into_iter().chain(events).chain([&stop, &end]);
+    let pieces = events.map(|event| format!("data: {event}\n\n"));
+    read_whole(reader(), Answer::new("anthropic", "claude-test"), pieces)
 }
 
 fn block(index: u64, block: &Value, deltas: &[Value]) -> Vec<Value> {

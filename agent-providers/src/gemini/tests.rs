@@ -1,10 +1,10 @@
-use agent_core::{ChatResponse, ChatUpdate, Content, StopReason, ToolCall};
+use agent_core::{ChatResponse, Content, StopReason, ToolCall};
 use serde_json::{Value, json};
 
 use super::{map, reader};
 use crate::{
     ProviderError, ProviderErrorKind,
-    answer::{Answer, Reader},
+    answer::{Answer, read_whole},
     cases,
 };
 
@@ -20,19 +20,11 @@ fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
 
 /// The answer of a stream of chunks with these candidates.
 fn read(candidates: &[Value]) -> Result<ChatResponse, ProviderError> {
-    let (framing, decode) = reader();
-    let mut reader = Reader::new(framing, decode, Answer::new("gemini", "gemini-test"));
-    for candidate in candidates {
-        let chunk = json!({ "candidates": [candidate, { "index": 1, "content": { "parts": [{ "text": "other" }] } }] });
-        reader.push(format!("data: {chunk}\n\n").as_bytes())?;
-    }
-    reader.end()?;
-    loop {
-        match reader.pop().expect("an answer") {
-            ChatUpdate::Delta(_) => {}
-            ChatUpdate::Done(response) => return Ok(response),
-        }
-    }
+    let pieces = candidates.iter().map(|candidate| {
+        let other = json!({ "index": 1, "content": { "parts": [{ "text": "other" }] } });
+        format!("data: {}\n\n", json!({ "candidates": [candidate, other] }))
+    });
+    read_whole(reader(), Answer::new("gemini", "gemini-test"), pieces)
 }
 
 fn says(parts: &Value) -> Value {

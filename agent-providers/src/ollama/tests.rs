@@ -1,10 +1,10 @@
-use agent_core::{ChatResponse, ChatUpdate, Content, StopReason, ToolCall};
+use agent_core::{ChatResponse, Content, StopReason, ToolCall};
 use serde_json::{Value, json};
 
 use super::{map, reader};
 use crate::{
     ProviderError,
-    answer::{Answer, Reader},
+    answer::{Answer, read_whole},
     cases,
 };
 
@@ -17,18 +17,8 @@ fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
 }
 
 fn read(lines: &[Value]) -> Result<ChatResponse, ProviderError> {
-    let (framing, decode) = reader();
-    let mut reader = Reader::new(framing, decode, Answer::new("ollama", "qwen-test"));
-    for line in lines {
-        reader.push(format!("{line}\n").as_bytes())?;
-    }
-    reader.end()?;
-    loop {
-        match reader.pop().expect("an answer") {
-            ChatUpdate::Delta(_) => {}
-            ChatUpdate::Done(response) => return Ok(response),
-        }
-    }
+    let pieces = lines.iter().map(|line| format!("{line}\n"));
+    read_whole(reader(), Answer::new("ollama", "qwen-test"), pieces)
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What compatible services do beside the common stream, and how requests are written.
 
 use agent_core::{
-    ChatMessage, ChatOptions, ChatRequest, ChatResponse, ChatUpdate, Content, Format, Reasoning, ReasoningEffort, Role,
-    StopReason, ToolCall, ToolChoice, ToolResult, ToolSpec,
+    ChatMessage, ChatOptions, ChatRequest, ChatResponse, Content, Format, Reasoning, ReasoningEffort, Role, StopReason,
+    ToolCall, ToolChoice, ToolResult, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -12,25 +12,14 @@ use super::{
 };
 use crate::{
     ProviderError,
-    answer::{Answer, Reader},
+    answer::{Answer, Reader, read_whole},
     cases,
 };
 
 /// The answer of a stream of these chunks.
 fn read(chunks: &[Value]) -> Result<ChatResponse, ProviderError> {
-    let (framing, decode) = reader();
-    let mut reader = Reader::new(framing, decode, Answer::new("openai-compatible@here", "m"));
-    for chunk in chunks {
-        reader.push(format!("data: {chunk}\n\n").as_bytes())?;
-    }
-    reader.end()?;
-    loop {
-        match reader.pop() {
-            Some(ChatUpdate::Delta(_)) => {}
-            Some(ChatUpdate::Done(response)) => return Ok(response),
-            None => panic!("neither an answer nor an error"),
-        }
-    }
+    let pieces = chunks.iter().map(|chunk| format!("data: {chunk}\n\n"));
+    read_whole(reader(), Answer::new("openai-compatible@here", "m"), pieces)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the calls read better")]

@@ -1,31 +1,20 @@
 use agent_core::{
-    ChatMessage, ChatOptions, ChatRequest, ChatResponse, ChatUpdate, Content, Format, Reasoning, ReasoningEffort, Role,
-    StopReason, ToolCall, ToolChoice, ToolResult, ToolSpec,
+    ChatMessage, ChatOptions, ChatRequest, ChatResponse, Content, Format, Reasoning, ReasoningEffort, Role, StopReason,
+    ToolCall, ToolChoice, ToolResult, ToolSpec,
 };
 use serde_json::{Value, json};
 
 use super::{map::body, reader};
 use crate::{
     ProviderError,
-    answer::{Answer, Reader},
+    answer::{Answer, read_whole},
     cases,
 };
 
 /// The answer of a stream of these events.
 fn read(events: &[Value]) -> Result<ChatResponse, ProviderError> {
-    let (framing, decode) = reader();
-    let mut reader = Reader::new(framing, decode, Answer::new("openai-responses", "m"));
-    for event in events {
-        reader.push(format!("data: {event}\n\n").as_bytes())?;
-    }
-    reader.end()?;
-    loop {
-        match reader.pop() {
-            Some(ChatUpdate::Delta(_)) => {}
-            Some(ChatUpdate::Done(response)) => return Ok(response),
-            None => panic!("neither an answer nor an error"),
-        }
-    }
+    let pieces = events.iter().map(|event| format!("data: {event}\n\n"));
+    read_whole(reader(), Answer::new("openai-responses", "m"), pieces)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the calls read better")]
