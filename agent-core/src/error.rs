@@ -115,12 +115,7 @@ impl fmt::Debug for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.context)?;
-        let mut next = self.source().filter(|_| f.alternate());
-        while let Some(cause) = next {
-            write!(f, ": {cause}")?;
-            next = cause.source();
-        }
-        Ok(())
+        if f.alternate() { causes(self).try_for_each(|cause| write!(f, ": {cause}")) } else { Ok(()) }
     }
 }
 
@@ -132,12 +127,9 @@ impl StdError for Error {
 
 /// An error and its causes on one line, `outer: inner`, for texts that a model or a person reads.
 pub(crate) fn describe(error: &(dyn StdError + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
+    causes(error).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(error.source(), |cause| (*cause).source())
 }

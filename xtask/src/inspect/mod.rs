@@ -7,7 +7,6 @@ mod text;
 mod timeline;
 
 use std::{
-    error::Error,
     fs,
     io::{self, ErrorKind, Write},
     path::{Path, PathBuf},
@@ -56,7 +55,7 @@ impl Inspect {
 
     fn load(&self) -> Result<(String, Vec<Event>), String> {
         if let Some(file) = &self.file {
-            return JsonlStore::read_file(file).map_err(|error| describe(&error));
+            return JsonlStore::read_file(file).map_err(|error| format!("{error:#}"));
         }
         let (Some(dir), Some(id)) = (&self.dir, &self.id) else {
             return Err("inspect nothing: name a session's file, or --dir and --id".to_owned());
@@ -84,7 +83,7 @@ fn from_store(dir: &Path, id: &str) -> Result<Vec<Event>, String> {
         let known = if events.is_empty() { store.list_page("", None, LISTED + 1).await? } else { Vec::new() };
         Ok((events, known))
     });
-    let (events, known) = read.map_err(|error: agent_core::Error| describe(&error))?;
+    let (events, known) = read.map_err(|error: agent_core::Error| format!("{error:#}"))?;
     if events.is_empty() {
         return Err(format!("read session `{id}` in `{}`: it is not there; {}", dir.display(), those(&known)));
     }
@@ -127,10 +126,4 @@ fn print(what: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Re
 
 fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
-}
-
-/// An error and its causes on one line.
-fn describe(error: &(dyn Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| (*error).source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
