@@ -103,9 +103,6 @@ impl LoopAgent {
         if Keys::are_ambiguous(name) {
             return invalid(": names that end in `:iterations` are the framework's; rename it");
         }
-        if **name == *agent_core::Event::CALLER {
-            return invalid(": that name is the caller's; rename it");
-        }
         Ok(())
     }
 }

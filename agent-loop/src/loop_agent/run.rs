@@ -12,8 +12,8 @@ use super::{
     judgement::{Judgement, ask},
 };
 use crate::{
-    ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, LoopOptions, Verdict, digest::digest,
-    outcome::Progress, telemetry,
+    ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, Verdict, digest::digest, outcome::Progress,
+    telemetry,
 };
 
 /// A run of a loop.
@@ -126,15 +126,13 @@ impl<'a> Run<'a> {
 
     /// Asks who objects.
     async fn judge(&mut self, session: &mut Session, last: &AgentResponse, cx: &RunContext) -> Result<Judgement> {
-        let LoopOptions { max_iterations, verdict_at_cap, .. } = self.agent.options;
-        let is_last = self.iteration >= max_iterations.get();
         if last.stop.is_suspended() {
             return Ok(Judgement::Interrupted(last.stop));
         }
         if last.stop == StopReason::Escalated {
             return Ok(Judgement::Verdict(Some(self.escalated_by(last)), LoopEvaluation::Satisfied.into()));
         }
-        if is_last && !verdict_at_cap {
+        if self.is_last() && !self.agent.options.verdict_at_cap {
             return Ok(Judgement::Verdict(None, LoopEvaluation::again().into()));
         }
         let judgement = ask(
@@ -143,7 +141,7 @@ impl<'a> Run<'a> {
                 session,
                 request: session.messages().get(self.progress.request.clone()).unwrap_or_default(),
                 iteration: self.iteration,
-                is_last,
+                is_last: self.is_last(),
                 earlier: &self.earlier,
                 last,
                 run: cx,
@@ -168,7 +166,6 @@ impl<'a> Run<'a> {
     ) -> Option<StopReason> {
         let Verdict { evaluation, state } = verdict;
         self.changes = state;
-        let is_last = self.iteration >= self.agent.options.max_iterations.get();
         let feedback = match &evaluation {
             LoopEvaluation::Continue(Some(text)) if !text.trim().is_empty() => Some(text.clone()),
             LoopEvaluation::Satisfied
@@ -188,11 +185,12 @@ impl<'a> Run<'a> {
             digest,
         });
         let (end, why) = match evaluation {
-            LoopEvaluation::Satisfied if stop == StopReason::Escalated => (StopReason::Completed, None),
-            LoopEvaluation::Satisfied if self.agent.evaluators.is_empty() => (stop, None),
+            LoopEvaluation::Satisfied if self.agent.evaluators.is_empty() && stop != StopReason::Escalated => {
+                (stop, None)
+            }
             LoopEvaluation::Satisfied => (StopReason::Completed, None),
             LoopEvaluation::Halt(why) => (StopReason::Halted, Some(why)),
-            LoopEvaluation::Continue(_) | LoopEvaluation::ContinueWith(_) if is_last => {
+            LoopEvaluation::Continue(_) | LoopEvaluation::ContinueWith(_) if self.is_last() => {
                 (StopReason::IterationLimit, feedback)
             }
             LoopEvaluation::ContinueWith(messages) => return self.go_on(messages),
@@ -203,6 +201,11 @@ impl<'a> Run<'a> {
         };
         (self.progress.by, self.progress.why) = (by, why);
         Some(end)
+    }
+
+    /// Whether the cap allows no iteration after this one.
+    fn is_last(&self) -> bool {
+        self.iteration >= self.agent.options.max_iterations.get()
     }
 
     fn go_on(&mut self, input: Vec<ChatMessage>) -> Option<StopReason> {
