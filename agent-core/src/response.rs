@@ -6,6 +6,7 @@ use futures_util::StreamExt;
 
 use crate::{
     ChatMessage, Content, Error, ErrorKind, Event, Result, Role, StopReason, Update, Updates, Usage,
+    draft::push,
     emitter::{ended, no_end},
 };
 
@@ -27,14 +28,15 @@ impl AgentResponse {
     /// The run's, and [`ErrorKind::Contract`] if it has no end or goes on after it.
     pub async fn collect(mut updates: Updates<'_>) -> Result<Self> {
         let mut fold = Fold::default();
-        while let Some(update) = updates.next().await {
-            match update? {
-                Update::Delta(_) => (),
-                Update::Event(event) => fold.add(event),
-                Update::Done(stop) => return ended(updates, stop).await.map(|stop| fold.end(stop)),
+        loop {
+            match updates.next().await {
+                Some(Ok(Update::Event(event))) => fold.add(event),
+                Some(Ok(Update::Delta(_))) => (),
+                Some(Ok(Update::Done(stop))) => return ended(updates, stop).await.map(|stop| fold.end(stop)),
+                Some(Err(error)) => return Err(error),
+                None => return Err(no_end()),
             }
         }
-        Err(no_end())
     }
 
     /// The text of the last assistant message that has any; empty if none has.
@@ -91,9 +93,12 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
+    #[inline]
     pub(crate) fn add(&mut self, event: Event) {
-        self.usage += event.usage.unwrap_or_default();
-        self.events.push(event);
+        if let Some(usage) = event.usage {
+            self.usage += usage;
+        }
+        push(&mut self.events, event);
     }
 
     pub(crate) fn end(self, stop: StopReason) -> AgentResponse {

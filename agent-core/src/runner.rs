@@ -8,13 +8,12 @@ use std::{
 
 use futures_util::StreamExt;
 use tokio::sync::OwnedMutexGuard;
-use uuid::Uuid;
 
 use crate::{
     Agent, ChatMessage, Emitter, Event, Result, RunContext, SessionStore, StateChange, StopReason, Update, Updates,
     calls::{CallLog, check_answers},
     emitter::{ended, no_end, updates_in},
-    telemetry,
+    ids, telemetry,
 };
 
 /// Runs an agent on stored sessions. Each event is stored, then shown, and only then does the agent go on; so what
@@ -150,7 +149,7 @@ fn is_temporary(change: &StateChange) -> bool {
 
 fn caller_says(message: ChatMessage, cx: &RunContext) -> Event {
     Event {
-        id: Uuid::now_v7(),
+        id: ids::next(),
         run: cx.id(),
         author: Event::CALLER.into(),
         path: Arc::from([]),
