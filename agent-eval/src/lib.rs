@@ -68,6 +68,8 @@
 
 mod check;
 mod checks;
+#[cfg(feature = "cli")]
+mod cli;
 mod filter;
 pub mod import;
 mod json;
@@ -86,6 +88,8 @@ pub use check::{Check, CheckContext, Scorer};
 pub use checks::{
     BuildContext, BuiltCheck, CaseChecks, CheckEvaluator, CheckFn, CheckSpec, OneOrMany, case_checks, check_fn,
 };
+#[cfg(feature = "cli")]
+pub use cli::{ModelSource, Project};
 pub use filter::{Filter, FilterError, Partition, Selection};
 pub use load::{SetFormat, case_schema, set_schema};
 pub use outcome::{Outcome, Verdict, overall};
