@@ -89,7 +89,7 @@ pub use checks::{
     BuildContext, BuiltCheck, CaseChecks, CheckEvaluator, CheckFn, CheckSpec, OneOrMany, case_checks, check_fn,
 };
 #[cfg(feature = "cli")]
-pub use cli::{ModelSource, Project};
+pub use cli::{EvalCommand, ModelSource, Project};
 pub use filter::{Filter, FilterError, Partition, Selection};
 pub use load::{SetFormat, case_schema, set_schema};
 pub use outcome::{Outcome, Verdict, overall};

@@ -32,6 +32,12 @@ pub struct Baseline {
     /// What the subject was made of.
     #[serde(default)]
     pub fingerprint: Value,
+    /// The tokens of all its trials, to estimate those of another run by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// The milliseconds of all its trials, summed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
     /// By case.
     pub cases: BTreeMap<String, CaseBaseline>,
 }
@@ -74,6 +80,12 @@ impl Baseline {
         Ok(Self::of(report, found))
     }
 
+    /// What a run came to, for each of its sets, whole or not.
+    #[cfg(feature = "cli")]
+    pub(crate) fn all(report: &Report) -> Vec<Self> {
+        report.sets.iter().map(|set| Self::of(report, set)).collect()
+    }
+
     fn of(report: &Report, set: &SetReport) -> Self {
         let cases = set
             .cases
@@ -85,6 +97,8 @@ impl Baseline {
             run: report.manifest.run.clone(),
             revision: report.manifest.revision.clone(),
             fingerprint: report.manifest.fingerprint.get(&set.name).cloned().unwrap_or_default(),
+            tokens: Some(set.total.usage.total()),
+            wall_ms: Some(set.total.wall_ms),
             cases: cases.collect(),
         }
     }
