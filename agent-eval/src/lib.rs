@@ -103,6 +103,6 @@ pub use set::{
     ArgumentMode, Budget, CallMode, CaseDefaults, EvalCase, EvalSet, ExpectedCall, ExpectedCalls, FieldMatcher, Input,
     Quarantine, SCHEMA, Turn,
 };
-pub use subject::{Subject, TrialSpec, subject_fn};
+pub use subject::{SetupError, Subject, TrialSpec, subject_fn};
 pub use trajectory::CallMatcher;
 pub use trial::{CheckOutcome, IterationTrace, Manifest, Trial, TrialError, TrialKey};

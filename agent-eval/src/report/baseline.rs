@@ -74,6 +74,9 @@ impl Baseline {
         if report.manifest.partial {
             return refuse("only some of the cases were run; run all");
         }
+        if report.setup_errors > 0 {
+            return refuse("trials could not be run as they were set up; mend that, and run them again first");
+        }
         if report.infrastructure_errors > 0 {
             return refuse("trials failed because of the infrastructure; run those again first");
         }

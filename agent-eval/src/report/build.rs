@@ -93,6 +93,7 @@ pub(super) struct Row {
     pub(super) failed: bool,
     pub(super) steps: Vec<Step>,
     infrastructure: bool,
+    setup: bool,
     judged: Vec<Judged>,
     failure: Option<Box<Failure>>,
 }
@@ -141,14 +142,23 @@ impl ReportBuilder {
         if missing > 0 {
             warnings.push(format!("{missing} of {planned} trials are missing: the run is incomplete; resume it"));
         }
-        let rows = self.rows.values().flat_map(BTreeMap::values).flat_map(BTreeMap::values);
-        let infrastructure_errors = rows.filter(|row| row.infrastructure).count() as u64;
+        let rows = || self.rows.values().flat_map(BTreeMap::values).flat_map(BTreeMap::values);
+        let infrastructure_errors = rows().filter(|row| row.infrastructure).count() as u64;
+        let setup_errors = rows().filter(|row| row.setup).count() as u64;
         if infrastructure_errors > 0 {
             let text = "failed because of the infrastructure; they count as not passed";
             warnings.push(format!("{infrastructure_errors} of {counted} trials {text}"));
         }
         let schema = REPORT_SCHEMA.to_owned();
-        Report { schema, manifest: self.manifest, sets: reports, warnings, missing, infrastructure_errors }
+        Report {
+            schema,
+            manifest: self.manifest,
+            sets: reports,
+            warnings,
+            missing,
+            infrastructure_errors,
+            setup_errors,
+        }
     }
 }
 
@@ -244,6 +254,7 @@ impl Row {
             failed: trial.error.is_some(),
             steps: trial.iterations.iter().map(Step::of).collect(),
             infrastructure: trial.error.as_ref().is_some_and(|error| error.infrastructure),
+            setup: trial.error.as_ref().is_some_and(|error| error.setup),
             judged: trial.outcomes.iter().filter_map(|outcome| Judged::of(&outcome.outcome)).collect(),
             failure: (trial.verdict != Verdict::Pass).then(|| Box::new(failure())),
         }

@@ -164,7 +164,7 @@ impl Page {
         let style = match verdict {
             RunVerdict::Passed(_) => GREEN,
             RunVerdict::Partial(_) | RunVerdict::Incomplete(_) | RunVerdict::Inconclusive(_) => YELLOW,
-            RunVerdict::GateFailed(_) | RunVerdict::TooManyInfrastructureErrors(_) => RED,
+            RunVerdict::BadSetup(_) | RunVerdict::GateFailed(_) | RunVerdict::TooManyInfrastructureErrors(_) => RED,
         };
         let text = verdict.to_string();
         let (word, why) = text.split_once(": ").unwrap_or((&text, ""));
