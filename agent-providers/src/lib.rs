@@ -117,7 +117,7 @@ pub use limited::{Limited, LimitedOptions};
 pub use ollama::Ollama;
 pub use openai_chat::OpenAi;
 pub use openai_responses::OpenAiResponses;
-pub use recorded::{CassetteMode, Recorded, RecordedClient};
+pub use recorded::{CassetteMode, NotRecorded, Recorded, RecordedClient};
 pub use retry::{Retry, RetryOptions};
 pub use secret::Secret;
 pub use transport::{HttpOptions, TimeOuts};
