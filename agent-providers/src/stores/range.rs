@@ -11,7 +11,8 @@ impl IdRange {
     /// The ids that begin with `prefix` and come after `after`.
     pub(super) fn of(prefix: &str, after: Option<&str>) -> Self {
         // Nothing is between a text and the same one with a NUL behind it.
-        let low = after.filter(|after| *after >= prefix).map_or_else(|| prefix.to_owned(), |after| format!("{after}\0"));
+        let low =
+            after.filter(|after| *after >= prefix).map_or_else(|| prefix.to_owned(), |after| format!("{after}\0"));
         Self { low, high: end_of(prefix) }
     }
 }

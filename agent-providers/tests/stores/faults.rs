@@ -67,10 +67,12 @@ async fn a_sqlite_file_that_others_keep_locked_is_a_transient_error() {
 async fn several_may_make_the_tables_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sessions.db");
-    let opened = (0..8).map(|_| tokio::task::spawn_blocking({
-        let file = file.clone();
-        move || sqlite(&file, 1)
-    }));
+    let opened = (0..8).map(|_| {
+        tokio::task::spawn_blocking({
+            let file = file.clone();
+            move || sqlite(&file, 1)
+        })
+    });
     assert_eq!(join_all(opened).await.into_iter().filter(Result::is_ok).count(), 8);
 
     let Some(server) = PostgresServer::start() else { return };
@@ -108,8 +110,8 @@ async fn a_database_that_cannot_be_used_says_why_and_keeps_the_password() {
     client(&newer).await.batch_execute("UPDATE agent_store SET version = 99").await.unwrap();
     let mut report = Vec::new();
     for url in [
-        "postgres://tester:hush/hush@host".to_owned(),
-        "postgres://tester@host/?hush=1".to_owned(),
+        "postgres://tester:hush@127.0.0.1:hush/postgres".to_owned(),
+        "postgres://tester@127.0.0.1/?hush=1".to_owned(),
         url("/postgres", "/absent"),
         url("127.0.0.1", "127.0.0.2"),
         url("sslmode=disable", "sslmode=require"),
@@ -158,7 +160,8 @@ async fn a_pool_that_has_no_connection_left_says_so() {
         let store = store.clone();
         async move { store.append("a", 0, &[said("one")]).await }
     });
-    while store.load("a").await.is_ok() {}
+    let blocked = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    while other.query_one(blocked, &[]).await.unwrap().get::<_, i64>(0) == 0 {}
     let error = store.load("a").await.unwrap_err();
     let port = server.url().split(['/', ':']).nth(4).unwrap().to_owned();
     insta::assert_snapshot!(shown(&error).replace(&port, "PORT"));

@@ -13,8 +13,7 @@ use std::{
 
 use agent_core::{
     BoxError, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, ChatRequest, ChatResponse, ChatUpdate, Content,
-    Result, Role, RunContext, Runner, Session, SessionStore, StopReason, Tool, ToolCall, ToolContext, Usage,
-    tool_fn,
+    Result, Role, RunContext, Runner, Session, SessionStore, StopReason, Tool, ToolCall, ToolContext, Usage, tool_fn,
 };
 use agent_loop::{LoopAgent, LoopEvaluation, LoopOptions, LoopOutcome, evaluate_fn};
 use futures::{
@@ -62,9 +61,9 @@ impl ChatClient for Model {
 }
 
 /// A tool that writes its call into the ledger: what it does to the world.
-fn tool(name: &str, ledger: &Path) -> impl Tool + use<> {
+fn tool(name: &str, ledger: &Path, needs_approval: bool) -> Box<dyn Tool> {
     let ledger = ledger.to_owned();
-    tool_fn(name, "Makes an entry.", move |_: Value, cx: ToolContext| {
+    let tool = tool_fn(name, "Makes an entry.", move |_: Value, cx: ToolContext| {
         let ledger = ledger.clone();
         async move {
             let mut file = OpenOptions::new().create(true).append(true).open(ledger)?;
@@ -73,15 +72,16 @@ fn tool(name: &str, ledger: &Path) -> impl Tool + use<> {
             tokio::time::sleep(Duration::from_millis(2)).await;
             Ok::<_, BoxError>("entered")
         }
-    })
+    });
+    if needs_approval { Box::new(tool.needs_approval()) } else { Box::new(tool) }
 }
 
 /// One worker: runs the loop, as often as it has to be gone on with, and gives the approval.
 pub(crate) async fn work(store: Arc<dyn SessionStore>, ledger: &str) {
     let ledger = PathBuf::from(ledger);
     let clerk = ChatAgent::new("clerk", Model, ChatAgentOptions::default())
-        .tool(tool("count", &ledger))
-        .tool(tool("pay", &ledger).needs_approval());
+        .tool(tool("count", &ledger, false))
+        .tool(tool("pay", &ledger, true));
     let enough = evaluate_fn("enough", |cx| match cx.iteration {
         ITERATIONS => LoopEvaluation::Satisfied,
         _ => LoopEvaluation::feedback("again"),
@@ -200,7 +200,11 @@ async fn end_as_if_undisturbed(place: Place) {
             twice += lost;
             *expected.get_mut(&call).unwrap() += lost;
         }
-        assert_eq!(effects(&ledger), expected, "a call takes effect once more for each kill before its record, seed {seed}");
+        assert_eq!(
+            effects(&ledger),
+            expected,
+            "a call takes effect once more for each kill before its record, seed {seed}"
+        );
     }
     println!("{kills} kills, {twice} of them between an effect and its record");
 }

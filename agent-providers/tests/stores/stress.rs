@@ -75,7 +75,8 @@ async fn compete(place: Place) {
     for session in 0..SESSIONS {
         let log = store.events(&session.to_string(), 0).await.unwrap();
         assert_eq!(store.load(&session.to_string()).await.unwrap(), fold(&log));
-        stored.extend(log.iter().zip(1..).map(|(event, version): (_, u64)| format!("{session} {version} {}", event.id)));
+        stored
+            .extend(log.iter().zip(1..).map(|(event, version): (_, u64)| format!("{session} {version} {}", event.id)));
     }
     assert_eq!(won.len(), wins, "no version was given twice");
     assert_eq!(won, stored, "each stored event was won once, at the version that its writer was told");

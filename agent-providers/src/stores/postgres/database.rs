@@ -3,9 +3,7 @@
 use std::{fmt, num::NonZeroUsize, time::Duration};
 
 use agent_core::{Error, ErrorKind, Result};
-use deadpool_postgres::{
-    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
-};
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType};
 use tokio_postgres::{
     Config,
     config::{Host, SslMode},
@@ -51,7 +49,14 @@ impl Database {
     /// A connection that nobody else uses.
     pub(super) async fn connection(&self) -> Result<Object> {
         self.pool.get().await.map_err(|error| match error {
-            PoolError::Backend(error) => self.failed("connect", error),
+            PoolError::Backend(error) => {
+                let why = if error.to_string().contains("TLS") {
+                    "; check the URL's `sslmode`, and who signed its certificate"
+                } else {
+                    ""
+                };
+                told(format!("connect to {self}{why}"), error)
+            }
             PoolError::Timeout(TimeoutType::Wait) => {
                 let context = format!(
                     "wait for a connection to {self}: all {} are in use; try again, or raise `connections`",
@@ -64,21 +69,23 @@ impl Database {
     }
 
     pub(super) fn failed(&self, attempt: &str, error: tokio_postgres::Error) -> Error {
-        let context = if error.code().is_some() {
-            format!("{attempt} in {self}")
-        } else {
-            format!("{attempt} in {self}: the connection failed; if it was to be changed, load again before the next try")
-        };
-        let passes = is_transient(&error);
-        let error = Error::new(ErrorKind::Store, context).with_source(error);
-        if passes { error.transient() } else { error }
+        let unknown = "the connection broke, so this may have happened or not; load again before the next try";
+        let why = if error.code().is_some() { String::new() } else { format!(": {unknown}") };
+        told(format!("{attempt} in {self}{why}"), error)
     }
+}
+
+fn told(context: String, error: tokio_postgres::Error) -> Error {
+    let passes = is_transient(&error);
+    let told = Error::new(ErrorKind::Store, context).with_source(error);
+    if passes { told.transient() } else { told }
 }
 
 /// Whether the same may succeed later: the connection broke, or the server is busy, starting or stopping.
 /// The classes: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
 fn is_transient(error: &tokio_postgres::Error) -> bool {
-    let connection = error.is_closed() || std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
+    let connection =
+        error.is_closed() || std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
     connection || error.code().is_some_and(|code| matches!(&code.code()[..2], "08" | "40" | "53" | "55" | "57"))
 }
 

@@ -95,7 +95,8 @@ pub(super) async fn load(database: &Database, id: &str) -> Result<Fold> {
             return Ok(fold);
         }
     }
-    let context = format!("load session `{id}` from {database}: not all of its events are there; restore them from a backup");
+    let context =
+        format!("load session `{id}` from {database}: not all of its events are there; restore them from a backup");
     Err(Error::new(ErrorKind::Store, context))
 }
 
@@ -146,17 +147,14 @@ pub(super) async fn append(database: &Database, id: &str, expected: u64, events:
     if events.is_empty() && found == expected { Ok(found) } else { Err(Error::conflict(id, expected, found)) }
 }
 
-/// Keeps a snapshot, if the session is still there and has none that is newer.
+/// Keeps a snapshot, if the session is still there. One that is a little newer may go: it is as right as this one.
 pub(super) async fn keep_snapshot(database: &Database, fold: &Fold) -> Result<()> {
     let session = Session::to("keep a snapshot of a session", database).await?;
-    let statement = "INSERT INTO agent_snapshots AS old (session, version, format, session_json) \
+    let statement = "INSERT INTO agent_snapshots (session, version, format, session_json) \
          SELECT key, $2, $3, $4 FROM agent_sessions WHERE key = $1 AND version >= $2 FOR KEY SHARE \
          ON CONFLICT (session) DO UPDATE \
-         SET version = excluded.version, format = excluded.format, session_json = excluded.session_json \
-         WHERE old.version <= excluded.version OR old.format <> excluded.format";
-    session
-        .change(statement, &[&fold.key(), &sql(fold.version()), &SNAPSHOT_FORMAT, &fold.snapshot()?])
-        .await?;
+         SET version = excluded.version, format = excluded.format, session_json = excluded.session_json";
+    session.change(statement, &[&fold.key(), &sql(fold.version()), &SNAPSHOT_FORMAT, &fold.snapshot()?]).await?;
     Ok(())
 }
 
@@ -178,7 +176,8 @@ pub(super) async fn list_page(database: &Database, range: &IdRange, limit: usize
     let keep = |row: Row| {
         let id = String::from_utf8(row.get(0));
         ids.push(id.map_err(|error| {
-            Error::new(ErrorKind::Store, format!("list sessions in {database}: one has an id that is no text")).with_source(error)
+            Error::new(ErrorKind::Store, format!("list sessions in {database}: one has an id that is no text"))
+                .with_source(error)
         })?);
         Ok(())
     };

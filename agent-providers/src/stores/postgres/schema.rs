@@ -49,7 +49,9 @@ async fn is_current(client: &Client, database: &Database) -> Result<bool> {
 /// The version of the tables; 0 if there are none.
 async fn version(client: &Client, database: &Database) -> Result<i32> {
     let failed = |error| database.failed("look for the tables of a session store", error);
-    let there = client.query_one("SELECT to_regclass('agent_store') IS NOT NULL", &[]).await.map_err(failed)?;
+    // Not `to_regclass`, which may remember from before the lock that there is no such table.
+    let there = "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'agent_store' AND pg_table_is_visible(oid))";
+    let there = client.query_one(there, &[]).await.map_err(failed)?;
     if !there.get::<_, bool>(0) {
         return Ok(0);
     }

@@ -113,7 +113,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 pub(super) fn failed(action: &str, path: &Path, busy_timeout: Duration, error: rusqlite::Error) -> Error {
-    let context = format!("{action} in session database `{}`", path.display());
+    let context = format!("{action} session database `{}`", path.display());
     if !is_busy(&error) {
         return Error::new(ErrorKind::Store, context).with_source(error);
     }

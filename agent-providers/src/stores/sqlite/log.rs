@@ -58,12 +58,7 @@ fn visit(
     Ok(())
 }
 
-pub(super) fn append(
-    connection: &mut Connection,
-    id: &str,
-    expected: u64,
-    events: &[Vec<u8>],
-) -> Result<u64, Failure> {
+pub(super) fn append(connection: &mut Connection, id: &str, expected: u64, events: &[Vec<u8>]) -> Result<u64, Failure> {
     let writing = !events.is_empty();
     let behavior = if writing { TransactionBehavior::Immediate } else { TransactionBehavior::Deferred };
     let transaction = connection.transaction_with_behavior(behavior)?;
@@ -103,7 +98,7 @@ fn write(
     Ok(())
 }
 
-/// Keeps a snapshot, if the session is still there and has none that is newer.
+/// Keeps a snapshot, if the session is still there. One that is a little newer may go: it is as right as this one.
 pub(super) fn keep_snapshot(
     connection: &mut Connection,
     key: i64,
@@ -114,8 +109,7 @@ pub(super) fn keep_snapshot(
         "INSERT INTO snapshots (session, version, format, session_json)
          SELECT key, ?2, ?3, ?4 FROM sessions WHERE key = ?1 AND version >= ?2
          ON CONFLICT (session) DO UPDATE
-         SET version = excluded.version, format = excluded.format, session_json = excluded.session_json
-         WHERE snapshots.version <= excluded.version OR snapshots.format <> excluded.format",
+         SET version = excluded.version, format = excluded.format, session_json = excluded.session_json",
     )?;
     statement.execute(params![key, sql(version), SNAPSHOT_FORMAT, snapshot])?;
     Ok(())

@@ -153,7 +153,7 @@ impl SqliteStore {
         let kept = match fold.snapshot() {
             Ok(snapshot) => {
                 let work = move |connection: &mut Connection| log::keep_snapshot(connection, key, version, &snapshot);
-                self.write("keep a snapshot of a session", work).await
+                self.write("keep a snapshot in", work).await
             }
             Err(error) => Err(error),
         };
@@ -164,7 +164,7 @@ impl SqliteStore {
 
     async fn fold(&self, id: &str) -> Result<Fold> {
         let id = id.to_owned();
-        self.read("load a session", move |connection| log::load(connection, &id)).await
+        self.read("load a session from", move |connection| log::load(connection, &id)).await
     }
 }
 
@@ -173,11 +173,7 @@ impl Shared {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(
-        &self,
-        action: &str,
-        work: impl FnOnce(&mut Connection) -> Result<T, Failure>,
-    ) -> Result<T> {
+    fn with<T>(&self, action: &str, work: impl FnOnce(&mut Connection) -> Result<T, Failure>) -> Result<T> {
         let idle = self.idle().pop();
         let mut connection = idle.map_or_else(|| connection::open(&self.path, self.options.busy_timeout), Ok)?;
         let done = work(&mut connection);
@@ -209,7 +205,7 @@ impl SessionStore for SqliteStore {
     async fn append(&self, id: &str, expected: u64, events: &[Event]) -> Result<u64> {
         let (own, events) = (id.to_owned(), record::encode(events)?);
         let append = move |connection: &mut Connection| log::append(connection, &own, expected, &events);
-        let version = self.write("append to a session", append).await?;
+        let version = self.write("append to a session in", append).await?;
         if record::is_snapshot_due(self.shared.options.snapshot_every, expected, version) {
             match self.fold(id).await {
                 Ok(fold) => self.keep_snapshot(id, &fold).await,
@@ -221,7 +217,7 @@ impl SessionStore for SqliteStore {
 
     async fn events(&self, id: &str, from: u64) -> Result<Vec<Event>> {
         let id = id.to_owned();
-        self.read("read a session", move |connection| log::events(connection, &id, from)).await
+        self.read("read a session in", move |connection| log::events(connection, &id, from)).await
     }
 
     async fn list(&self) -> Result<Vec<String>> {
@@ -230,11 +226,11 @@ impl SessionStore for SqliteStore {
 
     async fn delete(&self, id: &str) -> Result<()> {
         let id = id.to_owned();
-        self.write("delete a session", move |connection| log::delete(connection, &id)).await
+        self.write("delete a session from", move |connection| log::delete(connection, &id)).await
     }
 
     async fn list_page(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let range = IdRange::of(prefix, after);
-        self.read("list sessions", move |connection| log::list_page(connection, &range, limit)).await
+        self.read("list the sessions in", move |connection| log::list_page(connection, &range, limit)).await
     }
 }
