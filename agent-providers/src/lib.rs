@@ -103,6 +103,8 @@ mod retry;
 mod schema;
 mod secret;
 mod settings;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod stores;
 #[cfg(test)]
 mod testing;
 mod transport;
@@ -120,4 +122,8 @@ pub use openai_responses::OpenAiResponses;
 pub use recorded::{CassetteMode, NotRecorded, Recorded, RecordedClient};
 pub use retry::{Retry, RetryOptions};
 pub use secret::Secret;
+#[cfg(feature = "postgres")]
+pub use stores::{PostgresStore, PostgresStoreOptions};
+#[cfg(feature = "sqlite")]
+pub use stores::{SqliteStore, SqliteStoreOptions};
 pub use transport::{HttpOptions, TimeOuts};
