@@ -8,7 +8,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 /// A configuration for URLs that begin with `https`, which trusts what the operating system trusts; or one for others,
 /// which trusts nobody, so that plain HTTP works on machines without certificates.
-pub(super) fn config(https: bool) -> Result<ClientConfig> {
+pub(crate) fn config(https: bool) -> Result<ClientConfig> {
     let fail = |error: rustls::Error| Error::new(ErrorKind::Invalid, "set up TLS").with_source(error);
     let builder =
         ClientConfig::builder_with_provider(provider()?).with_safe_default_protocol_versions().map_err(fail)?;
