@@ -15,7 +15,7 @@ use rmcp::{
 };
 use tokio::{sync::Mutex, time::timeout};
 
-use super::{live::Live, server::Server};
+use super::{live::Live, measured::LONGEST, server::Server};
 
 /// A server, and the connection to it while there is one.
 pub(super) struct Connection {
@@ -78,10 +78,15 @@ impl Connection {
         let server = &self.server;
         let live = self.live().await.map_err(|error| format!("{error:#}"))?;
         let request = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
-        match timeout(limit, live.peer().call_tool_once(request)).await {
-            Ok(Ok(CallToolResponse::Complete(result))) => Ok(result),
-            Ok(Ok(_)) => Err(format!("the MCP server `{server}` wants something of its client that is not offered")),
-            Ok(Err(error)) => Err(self.why(live, &error).await),
+        match timeout(limit, live.answer(live.peer().call_tool_once(request))).await {
+            Ok(Some(Ok(CallToolResponse::Complete(result)))) => Ok(result),
+            Ok(Some(Ok(_))) => {
+                Err(format!("the MCP server `{server}` wants something of its client that is not offered"))
+            }
+            Ok(Some(Err(error))) => Err(self.why(live, &error).await),
+            Ok(None) => Err(format!(
+                "the MCP server `{server}` answered with more than {LONGEST} bytes, which is too much; ask for less"
+            )),
             Err(_) => Err(format!(
                 "the MCP server `{server}` did not answer within {limit:?} and was told to stop; {UNKNOWN}"
             )),
@@ -124,12 +129,10 @@ impl Connection {
                     self.give_up(&live).await;
                 }
                 let how = match live.last_words().await {
-                    Some(last_words) => last_words,
-                    None => server.why_unsent(error),
+                    Some(last_words) => format!("went away before it answered: {last_words}"),
+                    None => format!("could not be asked: {}", server.why_unsent(error)),
                 };
-                format!(
-                    "the MCP server `{server}` went away before it answered: {how}\n{UNKNOWN}; the next call tries to reach it again"
-                )
+                format!("the MCP server `{server}` {how}\n{UNKNOWN}; the next call tries to reach the server again")
             }
             error => format!("the MCP server `{server}` gave no result: {error}"),
         }

@@ -128,7 +128,20 @@ mod tests {
             Content::Text(text) => text,
             other => format!("{other:?}"),
         });
-        insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @"");
+        insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
+        a text
+        [image/png, 3 bytes, which cannot be shown here]
+        [audio/wav, 2 bytes, which cannot be shown here]
+        [image/png that cannot be read: it is no base64: Invalid symbol 63, offset 0.]
+        [demo://1]
+        a note
+        [demo://2]
+        a;b
+        [application/octet-stream, 3 bytes, which cannot be shown here]
+        [demo://4] n (text/css): a file
+        [https://a.example/b.png] (image/png)
+        {"sum":3}
+        "#);
     }
 
     #[test]

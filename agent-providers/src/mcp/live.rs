@@ -3,18 +3,21 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
 
 use rmcp::{
     ClientHandler,
-    model::{ClientCapabilities, ClientConfig, ErrorData, Implementation, ListRootsRequestMethod, ProtocolVersion},
-    service::{NotificationContext, Peer, RequestContext, RoleClient, RunningService, ServiceError},
+    model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion},
+    service::{NotificationContext, Peer, RoleClient, RunningService, ServiceError},
     transport::streamable_http_client::StreamableHttpError,
 };
-use tokio::{runtime::Handle, sync::Mutex};
+use tokio::{
+    runtime::Handle,
+    sync::{Mutex, watch},
+};
 
 use super::child::Process;
 
@@ -24,6 +27,10 @@ pub(super) struct Live(Arc<Shared>);
 
 struct Shared {
     peer: Peer<RoleClient>,
+    /// How many messages were too long to be read.
+    too_long: watch::Sender<u32>,
+    /// How many calls wait for an answer.
+    waiting: AtomicUsize,
     parts: Mutex<Option<Parts>>,
 }
 
@@ -36,13 +43,38 @@ struct Parts {
 const CLOSING: Duration = Duration::from_secs(2);
 
 impl Live {
-    pub(super) fn new(service: RunningService<RoleClient, Handler>, process: Option<Process>) -> Self {
+    pub(super) fn new(
+        service: RunningService<RoleClient, Handler>,
+        process: Option<Process>,
+        too_long: watch::Sender<u32>,
+    ) -> Self {
         let peer = service.peer().clone();
-        Self(Arc::new(Shared { peer, parts: Mutex::new(Some(Parts { service, process })) }))
+        Self(Arc::new(Shared {
+            peer,
+            too_long,
+            waiting: AtomicUsize::new(0),
+            parts: Mutex::new(Some(Parts { service, process })),
+        }))
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {
         &self.0.peer
+    }
+
+    /// Waits for an answer; none if it was too long to be read. Of several calls it is not known whose answer that was.
+    pub(super) async fn answer<T>(&self, answer: impl Future<Output = T>) -> Option<T> {
+        let shared = &self.0;
+        let mut too_long = shared.too_long.subscribe();
+        shared.waiting.fetch_add(1, Relaxed);
+        let _waits = OnDrop(|| _ = shared.waiting.fetch_sub(1, Relaxed));
+        let mine = async {
+            // The sender is ours.
+            while too_long.changed().await.is_ok() && shared.waiting.load(Relaxed) > 1 {}
+        };
+        tokio::select! {
+            answer = answer => Some(answer),
+            () = mine => None,
+        }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -99,6 +131,15 @@ impl Parts {
         if let Some(process) = self.process {
             process.end().await;
         }
+    }
+}
+
+/// Does something in the end, whether a future ends or is dropped.
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
     }
 }
 

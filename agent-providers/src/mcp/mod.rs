@@ -6,6 +6,7 @@ mod connection;
 mod contents;
 mod endpoint;
 mod live;
+mod measured;
 mod names;
 mod options;
 mod serve;

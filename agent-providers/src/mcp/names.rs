@@ -13,6 +13,7 @@ const LONGEST: usize = 64;
 /// A name that is valid and free stays as it is. Another's odd characters become `_`; if it is too long, or so another's,
 /// it ends with a hash of the server's own name, so that it is the same in every process, whatever the order.
 pub(super) fn unique<'a>(prefix: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<Option<String>> {
+    let prefix: String = cleaned(prefix).collect();
     let mut seen = HashSet::new();
     let names = names.into_iter().map(|name| seen.insert(name).then(|| (name, format!("{prefix}{name}"))));
     let names = names.collect::<Vec<_>>();
@@ -27,14 +28,16 @@ pub(super) fn unique<'a>(prefix: &str, names: impl IntoIterator<Item = &'a str>)
 }
 
 /// A name made valid, of any length.
-pub(super) fn clean(name: &str) -> String {
-    let cleaned: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect();
-    if cleaned.is_empty() { "tool".to_owned() } else { cleaned }
+fn clean(name: &str) -> String {
+    if name.is_empty() { "tool".to_owned() } else { cleaned(name).collect() }
+}
+
+fn cleaned(name: &str) -> impl Iterator<Item = char> {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' })
 }
 
 /// A valid name of its own for what the server calls `original`.
-pub(super) fn marked(cleaned: &str, original: &str) -> String {
+fn marked(cleaned: &str, original: &str) -> String {
     let mark = format!("_{:08x}", xxh64(original.as_bytes(), 0) >> 32);
     // What is cleaned is ASCII.
     format!("{}{mark}", &cleaned[..cleaned.len().min(LONGEST - mark.len())])
@@ -55,14 +58,17 @@ mod tests {
     fn names_are_kept_where_they_can_be() {
         let long = "x".repeat(70);
         let names = unique("fs_", ["read", "a.b", "a_b", "a b", "read", "grüße", long.as_str(), ""]);
-        let names: Vec<_> = names.iter().map(Option::as_deref).collect();
-        insta::assert_debug_snapshot!(names, @r#"
-        [
-            Some(
-                "fs_read",
-            ),
-        ]
-        "#);
+        let names: Vec<_> = names.iter().map(|name| name.as_deref().unwrap_or("-")).collect();
+        insta::assert_snapshot!(names.join("\n"), @"
+        fs_read
+        fs_a_b_0091b639
+        fs_a_b
+        fs_a_b_10dda12a
+        -
+        fs_gr__e
+        fs_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_f794608f
+        fs_
+        ");
     }
 
     proptest! {

@@ -16,12 +16,16 @@ use rmcp::{
         streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError},
     },
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
 
 use super::{
     McpCommand, McpEndpoint,
     child::Process,
     live::{Handler, Live, http_error},
+    measured::Measured,
 };
 
 /// A server: a program to start, or a place to connect to.
@@ -72,8 +76,10 @@ impl Server {
             Self::Child(command) => {
                 let started = Process::start(command);
                 let (mut process, stdout, stdin) = started.map_err(|error| Failure::Failed(error.to_string()))?;
-                match timeout_at(end, handler.serve_with_lifecycle((stdout, stdin), mode)).await {
-                    Ok(Ok(service)) => Ok(Live::new(service, Some(process))),
+                let too_long = watch::Sender::new(0);
+                let output = Measured::new(stdout, too_long.clone());
+                match timeout_at(end, handler.serve_with_lifecycle((output, stdin), mode)).await {
+                    Ok(Ok(service)) => Ok(Live::new(service, Some(process), too_long)),
                     Ok(Err(ClientInitializeError::JsonRpcError(refusal))) => {
                         Err(Failure::Refused(refusal.message.into_owned()))
                     }
@@ -88,7 +94,7 @@ impl Server {
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
                 match timeout_at(end, handler.serve_with_lifecycle(transport, mode)).await {
-                    Ok(Ok(service)) => Ok(Live::new(service, None)),
+                    Ok(Ok(service)) => Ok(Live::new(service, None, watch::Sender::new(0))),
                     Ok(Err(ClientInitializeError::JsonRpcError(refusal))) => {
                         Err(Failure::Refused(refusal.message.into_owned()))
                     }
@@ -116,7 +122,7 @@ impl Server {
             StreamableHttpError::Client(error) => error,
             error => error,
         };
-        let mut words = cause.to_string();
+        let mut words = cause.to_string().trim_end_matches(": ").to_owned();
         let mut next = cause.source();
         while let Some(cause) = next {
             words = format!("{words}: {cause}");

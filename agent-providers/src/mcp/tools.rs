@@ -10,6 +10,60 @@ use super::{McpCommand, McpEndpoint, McpOptions, connection::Connection, content
 
 /// The tools of one MCP server. Clones share the connection.
 ///
+/// ```no_run
+/// use agent_core::{AgentExt, ChatAgent, Result, Session};
+/// use agent_providers::{McpApproval, McpCommand, McpOptions, McpTools, OpenAi};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// let server = McpCommand::new("npx").args(["-y", "@modelcontextprotocol/server-filesystem", "/srv/notes"]);
+/// let options = McpOptions {
+///     prefix: "notes_".to_owned(),
+///     approval: McpApproval::AllBut(vec!["read_*".to_owned(), "list_*".to_owned()]),
+///     ..McpOptions::default()
+/// };
+/// let notes = McpTools::stdio(server, options).await?;
+/// let search = McpTools::http("http://127.0.0.1:8000/mcp", McpOptions::default()).await?;
+///
+/// let mut agent = ChatAgent::new("librarian", OpenAi::from_env()?, Default::default());
+/// for tool in notes.tools().await?.into_iter().chain(search.tools().await?) {
+///     agent = agent.tool(tool);
+/// }
+/// agent.ask(&mut Session::new(), "Which of my notes are about lighthouses?").await?;
+/// notes.close().await;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # What a model reads
+///
+/// Text is text; images, sounds and the bytes of resources are [`Content::Data`](agent_core::Content::Data); a link to
+/// an image or a PDF on the web is a [`Content::Uri`](agent_core::Content::Uri), any other link is told in words.
+/// Structured content is JSON, unless a text says the same. Some services take nothing but text as a tool's result:
+/// [`McpOptions::text_only`].
+///
+/// # What goes wrong
+///
+/// Whatever it is, it is an error result that the model reads, and the run goes on: what the server calls an error, what
+/// it refuses, a server that dies, hangs or cannot be reached. A call that the server may have begun is not repeated;
+/// its result says so. When a server is gone, or its session has expired, the next call starts it again, once; if
+/// that fails, its result says why. A run that is cancelled, and a call that takes too long, tell the server to stop.
+/// A message of more than 16 MiB is not read.
+///
+/// # Tools that change
+///
+/// An agent's tools are those that it was made with. A server that says that its tools have changed is noted
+/// ([`have_changed`](Self::have_changed)): make an agent of [`tools`](Self::tools) anew, which costs no connection. A call
+/// of a tool that the server has no more is an error result.
+///
+/// # What a server may ask
+///
+/// Nothing: a server that wants a model's answer (sampling) is refused, a question to the user (elicitation) is declined,
+/// and the list of roots is empty. Progress and logs are passed over. A server's name for a tool, its description and its
+/// results are what somebody else wrote: give an agent servers that you trust, and ask for approval where it matters.
+///
+/// # Ends
+///
 /// When neither a clone nor a tool is left, the connection ends in the background: a child's input is closed, and it is
 /// ended with all that it started. [`close`](Self::close) waits for that.
 #[derive(Clone)]

@@ -20,11 +20,18 @@ fn in_no_time() -> McpOptions {
 #[tokio::test]
 async fn a_server_that_does_not_start_is_an_error_that_says_what_it_said() {
     let patient = McpOptions::default;
-    insta::assert_snapshot!(failure(command("dies at start"), patient()).await, @"");
-    insta::assert_snapshot!(failure(command("is deaf"), in_no_time()).await, @"");
-    insta::assert_snapshot!(failure(command("refuses"), patient()).await, @"");
-    insta::assert_snapshot!(failure(McpCommand::new("no-such-program").arg("--now"), patient()).await, @"");
-    insta::assert_snapshot!(failure(McpCommand::new("true"), patient()).await, @"");
+    insta::assert_snapshot!(failure(command("dies at start"), patient()).await, @"
+    start the MCP server `SERVER`: it ended with exit code 2; its last words:
+    reading the configuration
+    error: --db is missing
+    ");
+    insta::assert_snapshot!(failure(command("is deaf"), in_no_time()).await, @"
+    start the MCP server `SERVER`: it was not ready within 500ms; its last words:
+    waiting for a license server
+    ");
+    insta::assert_snapshot!(failure(command("refuses"), patient()).await, @"start the MCP server `SERVER`: it refused the handshake: come back tomorrow");
+    insta::assert_snapshot!(failure(McpCommand::new("no-such-program").arg("--now"), patient()).await, @"start the MCP server `no-such-program --now`: No such file or directory (os error 2)");
+    insta::assert_snapshot!(failure(McpCommand::new("true"), patient()).await, @"start the MCP server `true`: it ended with exit code 0 and said nothing");
 }
 
 #[tokio::test]
@@ -42,7 +49,7 @@ async fn nonsense_on_standard_output_is_passed_over() {
 #[tokio::test]
 async fn a_call_that_takes_too_long_is_an_error_result_and_the_server_is_told() {
     let tools = started("plain", McpOptions { call: Duration::from_millis(100), ..McpOptions::default() }).await;
-    insta::assert_snapshot!(told(&call(&*named(&tools, "hang").await, json!({})).await), @"");
+    insta::assert_snapshot!(told(&call(&*named(&tools, "hang").await, json!({})).await), @"error: the MCP server `SERVER` did not answer within 100ms and was told to stop; whether the call took effect is not known");
     let cancelled = named(&tools, "cancelled").await;
     while call(&*cancelled, json!({})).await != ToolOutput::text("1") {}
 }
@@ -52,7 +59,7 @@ async fn a_list_without_an_end_is_an_error() {
     let options = McpOptions { start: Duration::from_secs(2), ..McpOptions::default() };
     let tools = started("has no end", options).await;
     let error = tools.tools().await.err().unwrap();
-    insta::assert_snapshot!(told(&ToolOutput::text(format!("{error:#}"))), @"");
+    insta::assert_snapshot!(told(&ToolOutput::text(format!("{error:#}"))), @"list the tools of the MCP server `SERVER`: it did not answer within 2s");
 }
 
 #[tokio::test]
@@ -61,7 +68,7 @@ async fn a_huge_result_arrives_whole_and_one_that_is_too_large_is_an_error_resul
     let huge = named(&tools, "huge").await;
     let text = told(&call(&*huge, json!({ "bytes": 8_000_000 })).await);
     assert_eq!((text.len(), text.trim_matches('x')), (8_000_000, ""));
-    insta::assert_snapshot!(told(&call(&*huge, json!({ "bytes": 17_000_000 })).await), @"");
+    insta::assert_snapshot!(told(&call(&*huge, json!({ "bytes": 17_000_000 })).await), @"error: the MCP server `SERVER` answered with more than 16777216 bytes, which is too much; ask for less");
 }
 
 #[tokio::test]
@@ -69,7 +76,7 @@ async fn a_closed_server_is_not_started_again() {
     let tools = started("plain", McpOptions::default()).await;
     let echo = named(&tools, "echo").await;
     tools.close().await;
-    insta::assert_snapshot!(told(&call(&*echo, json!({ "text": "hi" })).await), @"");
+    insta::assert_snapshot!(told(&call(&*echo, json!({ "text": "hi" })).await), @"error: use the MCP server `SERVER`: it was closed");
 }
 
 /// What a server started, and whether it still runs.

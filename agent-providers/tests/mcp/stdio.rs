@@ -34,7 +34,17 @@ async fn an_agent_calls_the_tools_of_a_server_and_reads_what_goes_wrong() {
     let mut session = Session::new();
     let response = agent(model, tools.tools().await.unwrap()).ask(&mut session, "Go.").await.unwrap();
     assert_eq!((response.stop, response.text().as_str()), (StopReason::Completed, "done"));
-    insta::assert_snapshot!(results(&session), @"");
+    insta::assert_snapshot!(results(&session), @r#"
+    hello
+    ---
+    {"sum":3}
+    ---
+    error: the disk is full
+    ---
+    error: the MCP server `SERVER` refused: not today (code -32601)
+    ---
+    error: invalid arguments: an object is expected, not "hello"
+    "#);
     tools.close().await;
 }
 
@@ -46,7 +56,13 @@ async fn a_server_that_dies_in_a_call_is_an_error_result_and_the_next_call_start
     let mut session = Session::new();
     let response = agent(model, tools.tools().await.unwrap()).ask(&mut session, "Go.").await.unwrap();
     assert_eq!((response.stop, response.text().as_str()), (StopReason::Completed, "done"));
-    insta::assert_snapshot!(results(&session), @"");
+    insta::assert_snapshot!(results(&session), @"
+    error: the MCP server `SERVER` went away before it answered: it ended with exit code 3; its last words:
+    thread 'main' panicked: out of cheese
+    whether the call took effect is not known; the next call tries to reach the server again
+    ---
+    back
+    ");
 }
 
 #[tokio::test]
@@ -56,9 +72,20 @@ async fn tools_have_their_schema_a_name_that_services_take_and_approval_by_patte
     let tools = started("has pages", options).await.tools().await.unwrap();
     let specs = tools.iter().map(|tool| {
         let spec = tool.spec();
-        format!("{} {} {} {}", spec.name, spec.needs_approval, spec.parameters, &spec.description[..12])
+        format!(
+            "{} {} {} {}",
+            spec.name,
+            spec.needs_approval,
+            spec.parameters,
+            spec.description.get(..10).unwrap_or_default()
+        )
     });
-    insta::assert_snapshot!(specs.collect::<Vec<_>>().join("\n"), @"");
+    insta::assert_snapshot!(specs.collect::<Vec<_>>().join("\n"), @r#"
+    s_first_one_53d22211 true {"properties":{},"type":"object"} Does first
+    s_same false {"properties":{},"type":"object"} Does same.
+    s_first_one true {"properties":{},"type":"object"} Does first
+    s_longlonglonglonglonglonglonglonglonglonglonglonglongl_4d924724 false {"properties":{},"type":"object"} Does longl
+    "#);
 }
 
 #[tokio::test]
@@ -90,7 +117,7 @@ async fn a_list_that_changed_is_told_and_a_tool_that_is_gone_is_an_error_result(
     assert!(!tools.have_changed());
     assert_eq!(call(&*extra, json!({})).await, ToolOutput::text("extra"));
     call(&*named(&tools, "shrink").await, json!({})).await;
-    insta::assert_snapshot!(told(&call(&*extra, json!({})).await), @"");
+    insta::assert_snapshot!(told(&call(&*extra, json!({})).await), @"error: the MCP server `SERVER` refused: unknown tool extra (code -32601)");
 }
 
 #[tokio::test]
@@ -126,7 +153,11 @@ async fn a_run_that_is_cancelled_tells_the_server_and_ends() {
 #[tokio::test]
 async fn what_a_server_asks_of_its_client_is_refused() {
     let tools = started("plain", McpOptions::default()).await;
-    insta::assert_snapshot!(told(&call(&*named(&tools, "ask").await, json!({})).await), @"");
+    insta::assert_snapshot!(told(&call(&*named(&tools, "ask").await, json!({})).await), @r#"
+    ["asked-0","sampling/createMessage"]
+    ["asked-1",{"roots":[]}]
+    ["asked-2",{"action":"decline"}]
+    "#);
 }
 
 #[tokio::test]
