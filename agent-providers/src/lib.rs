@@ -93,6 +93,8 @@ mod extra;
 mod framing;
 mod gemini;
 mod limited;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod media;
 mod ollama;
 mod openai_chat;
@@ -116,6 +118,8 @@ pub use client_for::{client_for, client_from_vars};
 pub use error::{ProviderError, ProviderErrorKind};
 pub use gemini::Gemini;
 pub use limited::{Limited, LimitedOptions};
+#[cfg(feature = "mcp")]
+pub use mcp::{McpApproval, McpCommand, McpEndpoint, McpOptions, McpServer, McpTools};
 pub use ollama::Ollama;
 pub use openai_chat::OpenAi;
 pub use openai_responses::OpenAiResponses;
