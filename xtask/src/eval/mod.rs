@@ -1,6 +1,7 @@
 //! `cargo xtask eval`: the sets of `evals/`, and the agents that they evaluate.
 
 mod models;
+mod sql;
 
 use std::sync::Arc;
 
@@ -9,22 +10,21 @@ use agent_eval::{CassetteMode, EvalSet, ModelSource, Project, RunOptions, SetRun
 use agent_providers::client_for;
 
 use models::Models;
+use sql::Sql;
 
 /// The agents of this workspace's sets.
 pub(crate) struct Evals;
 
 impl Project for Evals {
     fn subjects(&self) -> Vec<&str> {
-        vec![]
+        vec!["sql"]
     }
 
     fn subject(&self, name: &str, _set: &EvalSet, source: &ModelSource) -> Result<Option<Box<dyn Subject>>> {
-        match name {
-            _ => {
-                let _ = Models::new(source)?;
-                Ok(None)
-            }
-        }
+        Ok(match name {
+            "sql" => Some(Box::new(Sql::new(Models::new(source)?)?)),
+            _ => None,
+        })
     }
 
     fn client(&self, model: &str, base_url: Option<&str>) -> Result<Arc<dyn ChatClient>> {
