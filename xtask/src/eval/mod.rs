@@ -1,5 +1,6 @@
 //! `cargo xtask eval`: the sets of `evals/`, and the agents that they evaluate.
 
+mod calls;
 mod models;
 mod sql;
 
@@ -9,6 +10,7 @@ use agent_core::{ChatClient, Result};
 use agent_eval::{CassetteMode, EvalSet, ModelSource, Project, RunOptions, SetRun, Subject, TextOptions};
 use agent_providers::client_for;
 
+use calls::Calls;
 use models::Models;
 use sql::Sql;
 
@@ -17,11 +19,12 @@ pub(crate) struct Evals;
 
 impl Project for Evals {
     fn subjects(&self) -> Vec<&str> {
-        vec!["sql"]
+        vec!["calls", "sql"]
     }
 
     fn subject(&self, name: &str, _set: &EvalSet, source: &ModelSource) -> Result<Option<Box<dyn Subject>>> {
         Ok(match name {
+            "calls" => Some(Box::new(Calls::new(Models::new(source)?))),
             "sql" => Some(Box::new(Sql::new(Models::new(source)?)?)),
             _ => None,
         })
