@@ -1,6 +1,7 @@
 //! `cargo xtask eval`: the sets of `evals/`, and the agents that they evaluate.
 
 mod models;
+mod rust;
 
 use std::sync::Arc;
 
@@ -8,22 +9,20 @@ use agent_core::{ChatClient, Result};
 use agent_eval::{CassetteMode, EvalSet, ModelSource, Project, RunOptions, SetRun, Subject, TextOptions};
 use agent_providers::client_for;
 
-use models::Models;
+use rust::RustTasks;
 
 /// The agents of this workspace's sets.
 pub(crate) struct Evals;
 
 impl Project for Evals {
     fn subjects(&self) -> Vec<&str> {
-        vec![]
+        vec!["rust"]
     }
 
-    fn subject(&self, name: &str, _set: &EvalSet, source: &ModelSource) -> Result<Option<Box<dyn Subject>>> {
+    fn subject(&self, name: &str, set: &EvalSet, source: &ModelSource) -> Result<Option<Box<dyn Subject>>> {
         match name {
-            _ => {
-                let _ = Models::new(source)?;
-                Ok(None)
-            }
+            "rust" => Ok(Some(Box::new(RustTasks::new(set, source)?))),
+            _ => Ok(None),
         }
     }
 
@@ -80,7 +79,7 @@ impl Eval {
             .iter()
             .map(|(set, subject, dir)| SetRun { set, subject: subject.as_ref(), dir: Some(dir.clone()) })
             .collect();
-        let options = RunOptions { cases: self.case, cassettes, ..RunOptions::default() };
+        let options = RunOptions { cases: self.case, cassettes, concurrency: std::num::NonZeroUsize::MIN, ..RunOptions::default() };
         let report = agent_eval::run_sets(&runs, options).await?;
         println!("{}", report.to_text(&TextOptions::default()));
         Ok(())
