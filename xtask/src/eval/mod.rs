@@ -2,6 +2,7 @@
 
 mod calls;
 mod models;
+mod rust;
 mod sql;
 
 use std::{process::ExitCode, sync::Arc};
@@ -12,6 +13,7 @@ use agent_providers::client_for;
 
 use calls::Calls;
 use models::Models;
+use rust::RustTasks;
 use sql::Sql;
 
 /// Runs the command, and gives its exit code.
@@ -31,12 +33,13 @@ pub(crate) struct Evals;
 
 impl Project for Evals {
     fn subjects(&self) -> Vec<&str> {
-        vec!["calls", "sql"]
+        vec!["calls", "rust", "sql"]
     }
 
-    fn subject(&self, name: &str, _set: &EvalSet, source: &ModelSource) -> Result<Option<Box<dyn Subject>>> {
+    fn subject(&self, name: &str, set: &EvalSet, source: &ModelSource) -> Result<Option<Box<dyn Subject>>> {
         Ok(match name {
             "calls" => Some(Box::new(Calls::new(Models::new(source)?))),
+            "rust" => Some(Box::new(RustTasks::new(set, source)?)),
             "sql" => Some(Box::new(Sql::new(Models::new(source)?)?)),
             _ => None,
         })
