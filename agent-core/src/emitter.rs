@@ -190,7 +190,7 @@ impl Emitter {
             }
         });
         let stop = end.await?;
-        ended(inner, stop).await
+        ended(&mut inner, stop).await
     }
 
     fn stamp(&self, draft: Draft) -> Event {
@@ -246,9 +246,17 @@ impl fmt::Debug for Emitter {
     }
 }
 
-/// Checks that nothing follows a run's end.
-pub(crate) async fn ended(mut rest: Updates<'_>, stop: StopReason) -> Result<StopReason> {
-    match rest.next().await {
+/// A run's next update. With the end it checks that nothing follows.
+pub(crate) async fn next_update(run: &mut Updates<'_>) -> Result<Update> {
+    match run.next().await {
+        Some(Ok(Update::Done(stop))) => ended(run, stop).await.map(Update::Done),
+        Some(update) => update,
+        None => Err(no_end()),
+    }
+}
+
+async fn ended(run: &mut Updates<'_>, stop: StopReason) -> Result<StopReason> {
+    match run.next().await {
         None => Ok(stop),
         Some(_) => Err(Error::new(ErrorKind::Contract, format!("a run went on after it had ended ({stop})"))),
     }
@@ -260,7 +268,7 @@ fn callers_name() -> Error {
     Error::new(ErrorKind::Invalid, context)
 }
 
-pub(crate) fn no_end() -> Error {
+fn no_end() -> Error {
     Error::new(ErrorKind::Contract, "a run stopped without saying how it ended")
 }
 

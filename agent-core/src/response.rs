@@ -2,12 +2,10 @@
 
 use std::fmt;
 
-use futures_util::StreamExt;
-
 use crate::{
     ChatMessage, Content, Error, ErrorKind, Event, Result, Role, StopReason, Update, Updates, Usage,
     draft::push,
-    emitter::{ended, no_end},
+    emitter::next_update,
 };
 
 /// What a run came to: its events, the tokens they report, and why it ended.
@@ -29,12 +27,10 @@ impl AgentResponse {
     pub async fn collect(mut updates: Updates<'_>) -> Result<Self> {
         let mut fold = Fold::default();
         loop {
-            match updates.next().await {
-                Some(Ok(Update::Event(event))) => fold.add(event),
-                Some(Ok(Update::Delta(_))) => (),
-                Some(Ok(Update::Done(stop))) => return ended(updates, stop).await.map(|stop| fold.end(stop)),
-                Some(Err(error)) => return Err(error),
-                None => return Err(no_end()),
+            match next_update(&mut updates).await? {
+                Update::Delta(_) => (),
+                Update::Event(event) => fold.add(event),
+                Update::Done(stop) => return Ok(fold.end(stop)),
             }
         }
     }
