@@ -1,14 +1,8 @@
-//! Wall time of sessions and stores, by the number of messages. `cargo xtask bench` prints it beside everything else;
+//! Wall time of sessions, by the number of messages. `cargo xtask bench` prints it beside everything else;
 //! `cargo bench -p agent-core --bench sessions` prints it alone.
 
-use std::hint::black_box;
-
-use agent_core::{
-    AgentExt, ChatMessage, Content, Draft, JsonlStore, MemoryStore, RunContext, Runner, Session, SessionStore,
-    StopReason, agent_fn,
-};
+use agent_core::{AgentExt, ChatMessage, Content, Draft, RunContext, Session, StopReason, agent_fn};
 use divan::{Bencher, counter::BytesCount};
-use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Runtime};
 
@@ -141,43 +135,4 @@ fn write(bencher: Bencher<'_, '_>, value: &impl Serialize) {
 
 fn read<T: serde::de::DeserializeOwned>(bencher: Bencher<'_, '_>, json: &str) {
     bencher.counter(BytesCount::of_str(json)).bench_local(|| serde_json::from_str::<T>(json).expect("it is JSON"));
-}
-
-/// A run of one event on a stored session of so many messages. The file of a `JsonlStore` is read as a whole and
-/// synchronised for each append.
-mod runner {
-    use super::{Bencher, JsonlStore, MemoryStore, SIZES, runs};
-
-    #[divan::bench(args = SIZES)]
-    fn memory(bencher: Bencher<'_, '_>, size: usize) {
-        runs(bencher, size, &MemoryStore::new());
-    }
-
-    #[divan::bench(args = SIZES, sample_count = 20)]
-    fn jsonl(bencher: Bencher<'_, '_>, size: usize) {
-        let dir = tempfile::tempdir().expect("a directory");
-        runs(bencher, size, &JsonlStore::open(dir.path()).expect("a store"));
-    }
-}
-
-fn runs(bencher: Bencher<'_, '_>, size: usize, store: &(impl SessionStore + Clone + 'static)) {
-    let agent = agent_fn("writer", |session, out| {
-        Box::pin(async move {
-            out.record(session, Draft::message(ChatMessage::assistant("done"))).await;
-            Ok(StopReason::Completed)
-        })
-    });
-    let seed = agent_fn("seed", move |session, out| {
-        Box::pin(async move {
-            let history = (0..size).map(|at| ChatMessage::assistant(text(at)));
-            out.record(session, history.fold(Draft::default(), Draft::say)).await;
-            Ok(StopReason::Completed)
-        })
-    });
-    let run = |runner: &Runner| runner.run("session", None, RunContext::default()).for_each(async |update| {
-        black_box(update).expect("the store takes it");
-    });
-    let (runtime, seed, runner) = (runtime(), Runner::new(seed, store.clone()), Runner::new(agent, store.clone()));
-    runtime.block_on(run(&seed));
-    bencher.bench_local(|| runtime.block_on(run(&runner)));
 }

@@ -49,7 +49,8 @@ fn clones(count: u32, clones: u32) {
     }
 }
 
-/// So many loops of 5 iterations at once, whose model takes a millisecond. Prints the seconds.
+/// So many loops of 5 iterations at once, whose model takes a millisecond. Prints the seconds, and the KiB of memory that
+/// the process had at most.
 fn concurrent(count: u32) {
     let model = agent_fn("writer", |session, out| {
         Box::pin(async move {
@@ -66,5 +67,12 @@ fn concurrent(count: u32) {
     let begun = Instant::now();
     let ends = block_on(join_all((0..count).map(|_| one())));
     assert!(ends.iter().all(|end| *end == StopReason::IterationLimit));
-    println!("{}", begun.elapsed().as_secs_f64());
+    println!("{} {}", begun.elapsed().as_secs_f64(), peak().unwrap_or(f64::NAN));
+}
+
+/// As Linux tells it.
+fn peak() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
 }
