@@ -70,6 +70,7 @@ mod check;
 mod checks;
 #[cfg(feature = "cli")]
 mod cli;
+mod file;
 mod filter;
 pub mod import;
 mod json;
@@ -98,7 +99,7 @@ pub use report::{
     GateVerdict, JudgeReport, LoopReport, PassAt, REPORT_SCHEMA, Report, ReportBuilder, ReportOptions, RunVerdict,
     SetReport, Tally, TextOptions,
 };
-pub use run::{CaseFilter, CassetteMode, Progress, Resume, RunLog, RunOptions, SetRun, run_sets};
+pub use run::{CaseFilter, CassetteMode, Progress, Resume, RunLog, RunOptions, SetRun, run_sets, score};
 pub use set::{
     ArgumentMode, Budget, CallMode, CaseDefaults, EvalCase, EvalSet, ExpectedCall, ExpectedCalls, FieldMatcher, Input,
     Quarantine, SCHEMA, Turn,

@@ -56,6 +56,9 @@ pub struct Trial {
     /// Everything that was recorded, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
+    /// How many events came before each turn after the first; empty if there is one turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turn_starts: Vec<usize>,
 }
 
 /// What one check said.

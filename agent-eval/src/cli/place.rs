@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     RunLog,
+    file::write_whole,
     run::rfc3339,
     text::{listed, nearest},
 };
@@ -108,13 +109,6 @@ pub(super) fn name_of(dir: &Path) -> String {
 }
 
 /// Writes a file so that it is there whole or not at all.
-pub(super) fn write_whole(path: &Path, text: &str) -> Outcome<()> {
-    let failed = |error| Fault::setup(format!("write {}: {error}", path.display()));
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let new = PathBuf::from(new);
-    if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir).map_err(failed)?;
-    }
-    fs::write(&new, text).and_then(|()| fs::rename(&new, path)).map_err(failed)
+pub(super) fn write(path: &Path, text: &str) -> Outcome<()> {
+    write_whole(path, text).map_err(|error| Fault::setup(format!("write {}: {error}", path.display())))
 }

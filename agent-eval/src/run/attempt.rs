@@ -24,13 +24,25 @@ pub(super) struct Attempt {
     pub(super) loop_name: Option<Arc<str>>,
     pub(super) timeout: Option<Duration>,
     pub(super) gold_scorers: bool,
-    pub(super) is_replay: bool,
+    pub(super) wall: Wall,
+}
+
+/// Which time checks are told.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wall {
+    /// How long it takes.
+    Is,
+    /// How long it took.
+    Was(Duration),
+    /// None: it means nothing.
+    None,
 }
 
 /// What an attempt came to.
 #[derive(Debug, Default)]
 pub(super) struct Attempted {
     pub(super) events: Vec<Event>,
+    pub(super) turn_starts: Vec<usize>,
     pub(super) iterations: Vec<IterationTrace>,
     pub(super) outcomes: Vec<CheckOutcome>,
     pub(super) answer: String,
@@ -145,6 +157,9 @@ impl<'a> Watch<'a> {
     fn begin_turn(&mut self, turn: usize, session: Session) {
         self.turn = turn;
         self.turn_start = self.seen.events.len();
+        if turn > 0 {
+            self.seen.turn_starts.push(self.turn_start);
+        }
         self.session = session;
         self.seen.iterations.clear();
     }
@@ -250,7 +265,11 @@ impl<'a> Watch<'a> {
             answer,
             stop,
             usage: events.iter().filter_map(|event| event.usage).sum(),
-            wall: (!self.attempt.is_replay).then(|| self.started.elapsed()),
+            wall: match self.attempt.wall {
+                Wall::Is => Some(self.started.elapsed()),
+                Wall::Was(wall) => Some(wall),
+                Wall::None => None,
+            },
             iterations: &self.seen.iterations,
         }
     }
