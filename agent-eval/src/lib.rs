@@ -76,8 +76,10 @@ pub mod import;
 mod json;
 mod load;
 mod outcome;
+mod process;
 mod report;
 mod run;
+mod sandbox;
 mod set;
 pub mod stats;
 mod subject;
@@ -100,6 +102,7 @@ pub use report::{
     SetReport, Tally, TextOptions,
 };
 pub use run::{CaseFilter, CassetteMode, Progress, Resume, RunLog, RunOptions, SetRun, run_sets, score};
+pub use sandbox::{Isolation, Sandbox, SandboxEnd, SandboxLimits, SandboxRun};
 pub use set::{
     ArgumentMode, Budget, CallMode, CaseDefaults, EvalCase, EvalSet, ExpectedCall, ExpectedCalls, FieldMatcher, Input,
     Quarantine, SCHEMA, Turn,
