@@ -74,7 +74,8 @@ impl Place {
         }
         let named = self.runs().join(run);
         let path = PathBuf::from(run);
-        if let Some(found) = [named, path].into_iter().find(|dir| dir.join("trials.jsonl").is_file()) {
+        let is_run = |dir: &PathBuf| ["trials.jsonl", ASKED].iter().any(|file| dir.join(file).is_file());
+        if let Some(found) = [named, path].into_iter().find(is_run) {
             return Ok(found);
         }
         let known: Vec<String> = self.all_runs().iter().rev().map(|dir| name_of(dir)).collect();
@@ -99,6 +100,9 @@ impl Place {
         runs.into_iter().map(|(_, dir)| dir).collect()
     }
 }
+
+/// Where it is kept what was asked for, in a run's folder: before its log is there.
+pub(super) const ASKED: &str = "command.json";
 
 /// The name of the run that began last.
 pub(super) const LATEST: &str = "latest";

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     codes::{Fault, Outcome},
-    place::{LATEST, Place, name_of, write},
+    place::{ASKED, LATEST, Place, name_of, write},
     plan::print_plan,
     profile::Profile,
     progress::Console,
@@ -89,9 +89,6 @@ pub(super) struct Asked {
     settings: Settings,
     verdicts: Verdicts,
 }
-
-/// Where a run's `Asked` is, in its folder.
-const ASKED: &str = "command.json";
 
 impl SourceFlags {
     fn mode(self) -> Option<CassetteMode> {

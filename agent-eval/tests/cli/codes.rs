@@ -19,7 +19,7 @@ fn agree(workspace: &Workspace, ran: &Ran) -> (Option<i32>, String) {
     let junit = workspace.read("target/evals/it/junit.xml");
     let is_red = junit.contains("<failure") || junit.contains("<error");
     assert_eq!(is_red, ran.code != Some(0), "{junit}");
-    assert!(workspace.read("target/evals/it/report.html").starts_with("<!DOCTYPE html>"));
+    assert!(workspace.read("target/evals/it/report.html").to_lowercase().starts_with("<!doctype html>"));
     let word = last.split_whitespace().next().unwrap().to_owned();
     (ran.code, word)
 }
@@ -39,9 +39,15 @@ fn failed_trials_without_a_gate_are_no_failure() {
 fn nothing_selected_is_4() {
     let workspace = Workspace::with(&["good"]);
     let ran = workspace.eval(&["smal::case-0"]);
-    insta::assert_snapshot!(ran.told(), @"");
+    insta::assert_snapshot!(ran.told(), @r#"
+    error: select `smal::case-0`: no case has it in its name; did you mean `small::case-0`?
+    -> 4
+    "#);
     let ran = workspace.eval(&["-E", "tag(slow)"]);
-    insta::assert_snapshot!(ran.told(), @"");
+    insta::assert_snapshot!(ran.told(), @r#"
+    error: select cases to run: none of 1 is left; `list` shows them
+    -> 4
+    "#);
     assert!(!workspace.path().join("target").exists(), "nothing is written");
 }
 
@@ -56,8 +62,18 @@ fn a_part_of_the_baselines_cases_is_5() {
 #[test]
 fn a_filter_that_cannot_be_read_is_94() {
     let workspace = Workspace::with(&["good"]);
-    insta::assert_snapshot!(workspace.eval(&["-E", "tga(good)"]).told(), @"");
-    insta::assert_snapshot!(workspace.eval(&["--partition", "hash:3/2"]).told(), @"");
+    insta::assert_snapshot!(workspace.eval(&["-E", "tga(good)"]).told(), @r#"
+    error: read the filter: unknown function `tga`; did you mean `tag`? known are `all`, `case`, `group`, `none`, `set`, `split`, `tag`
+      tga(good)
+      ^
+    -> 94
+    "#);
+    insta::assert_snapshot!(workspace.eval(&["--partition", "hash:3/2"]).told(), @r#"
+    error: read the filter: expected a partition `hash:m/n` with m from 1 to n, such as `hash:1/4`
+      hash:3/2
+      ^
+    -> 94
+    "#);
 }
 
 #[test]

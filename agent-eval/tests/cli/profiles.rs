@@ -32,13 +32,39 @@ fn bad_profiles_say_where_they_are_bad() {
         "[profile.ci\n",
     ];
     let told: Vec<String> = texts.iter().map(|text| with_profiles(text).eval(&["--profile", "ci"]).told()).collect();
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    error: .config/agent-eval.toml:2:1: unknown field `retry`; known are `repeats`, `jobs`, `retries`, `timeout`, `max-tokens`, `fail-fast`, `seed`, `mode`, `model`, `base-url`, `judge`, `judge-base-url`, `judge-repeats`, `gold-scorers`, `format`, `show-progress`, `status-level`, `gates`, `baseline`, `require-evidence`, `max-infrastructure-errors`
+    -> 96
+
+    error: .config/agent-eval.toml:2:1: unknown field `gate`; did you mean `gates`?
+    -> 96
+
+    error: .config/agent-eval.toml:2:11: invalid type: string "many", expected a whole number
+    -> 96
+
+    error: .config/agent-eval.toml:2:11: unknown value `jsn`; did you mean `json`?
+    -> 96
+
+    error: .config/agent-eval.toml:2:6: expected a table, found integer; write `[profile.NAME]`
+    -> 96
+
+    error: .config/agent-eval.toml:1:2: unknown table `profiles`; write `[profile.NAME]`
+    -> 96
+
+    error: .config/agent-eval.toml:1:12: unclosed table, expected `]`
+    -> 96
+    "#);
 }
 
 #[test]
 fn an_unknown_profile_is_an_error() {
     let unknown = |text: &str| with_profiles(text).eval(&["--profile", "ic"]).told();
-    insta::assert_snapshot!(unknown("[profile.ci]\n") + &unknown(""), @"");
+    insta::assert_snapshot!(unknown("[profile.ci]\n") + &unknown(""), @r#"
+    error: use the profile `ic`: .config/agent-eval.toml has none; did you mean `ci`?
+    -> 96
+    error: use the profile `ic`: .config/agent-eval.toml has none; write `[profile.ic]` into it
+    -> 96
+    "#);
 }
 
 #[test]
@@ -66,6 +92,12 @@ fn a_run_goes_on_with_the_settings_that_it_began_with() {
     let ran = workspace.eval(&["--resume", "--fail-fast=false"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(workspace.lines("it") - 1, 6);
-    insta::assert_snapshot!(workspace.eval(&["--resume", "it", "case-1"]).told(), @"");
-    insta::assert_snapshot!(workspace.eval(&["--resume", "it", "--model", "c:d"]).told(), @"");
+    insta::assert_snapshot!(workspace.eval(&["--resume", "it", "case-1"]).told(), @r#"
+    error: go on with run `it`: it has its own cases; name none
+    -> 96
+    "#);
+    insta::assert_snapshot!(workspace.eval(&["--resume", "it", "--model", "c:d"]).told(), @r#"
+    error: resume run `target/evals/it`: it is not the same run: /fingerprint/small/model: "a:b" -> "c:d"
+    -> 96
+    "#);
 }

@@ -89,5 +89,8 @@ fn two_processes_do_not_write_one_run() {
     let told = workspace.eval(&["--resume", "it"]).told();
     child.kill().unwrap();
     child.wait().unwrap();
-    insta::assert_snapshot!(told, @"");
+    insta::assert_snapshot!(told, @r#"
+    error: write run `target/evals/it`: another process writes it; wait for its end
+    -> 96
+    "#);
 }
