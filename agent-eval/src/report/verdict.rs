@@ -74,8 +74,7 @@ impl Report {
     pub fn verdict(&self, rules: &ExitRules) -> RunVerdict {
         let trials: u64 = self.sets.iter().map(|set| set.total.trials()).sum();
         if self.setup_errors > 0 {
-            let text =
-                "trials could not be run as they are set up; mend that (record answers, say), and run them again";
+            let text = "trials could not be run as set up; mend that, and run them again";
             return RunVerdict::BadSetup(format!("{} of {trials} {text}", self.setup_errors));
         }
         let errors = self.infrastructure_errors;

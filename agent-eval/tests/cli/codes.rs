@@ -111,7 +111,7 @@ fn too_many_infrastructure_errors_are_101() {
 
 #[test]
 fn trials_that_were_not_run_are_106() {
-    let workspace = Workspace::with(&["bad", "good", "good"]);
+    let workspace = Workspace::with(&["bad", "bad", "good"]);
     assert_eq!(verdict(&workspace, &["--fail-fast", "-j", "1"]), expected(106, "INCOMPLETE"));
     let resumed = workspace.eval(&["--resume", "it"]);
     assert_eq!(agree(&workspace, &resumed), expected(106, "INCOMPLETE"), "it goes on as it began");
