@@ -104,6 +104,14 @@ impl Ran {
     }
 }
 
+impl Ran {
+    /// What was told, without times.
+    pub(crate) fn timeless(&self) -> String {
+        let time = regex::Regex::new(r"\+?\d+\.\d+ ?s\b").unwrap();
+        time.replace_all(&self.told(), "TIME").into_owned()
+    }
+}
+
 pub(crate) fn ran(output: std::process::Output) -> Ran {
     let out = String::from_utf8(output.stdout).unwrap();
     let out = out.split_once(&format!("{BEGIN}\n")).map_or(out.clone(), |(_, out)| out.to_owned());
