@@ -77,6 +77,7 @@ mod load;
 mod outcome;
 mod report;
 mod run;
+mod schemas;
 mod set;
 pub mod stats;
 mod subject;
@@ -91,14 +92,15 @@ pub use checks::{
 #[cfg(feature = "cli")]
 pub use cli::{ModelSource, Project};
 pub use filter::{Filter, FilterError, Partition, Selection};
-pub use load::{SetFormat, case_schema, set_schema};
+pub use load::SetFormat;
 pub use outcome::{Outcome, Verdict, overall};
 pub use report::{
     BASELINE_SCHEMA, Baseline, CaseBaseline, CaseReport, Comparison, Confusion, ExitRules, Failure, Gate, GateResult,
-    GateVerdict, JudgeReport, LoopReport, PassAt, REPORT_SCHEMA, Report, ReportBuilder, ReportOptions, RunVerdict,
-    SetReport, Tally, TextOptions,
+    GateVerdict, JudgeReport, Label, LoopReport, PassAt, REPORT_SCHEMA, Report, ReportBuilder, ReportOptions,
+    RunVerdict, SetReport, Tally, TextOptions,
 };
 pub use run::{CaseFilter, CassetteMode, Progress, Resume, RunLog, RunOptions, SetRun, run_sets};
+pub use schemas::{baseline_schema, case_schema, label_schema, log_schema, report_schema, set_schema};
 pub use set::{
     ArgumentMode, Budget, CallMode, CaseDefaults, EvalCase, EvalSet, ExpectedCall, ExpectedCalls, FieldMatcher, Input,
     Quarantine, SCHEMA, Turn,

@@ -2,7 +2,6 @@
 
 mod csv;
 mod reading;
-mod schema;
 pub(crate) mod tree;
 
 use std::{
@@ -13,7 +12,6 @@ use std::{
 
 use agent_core::{Error, ErrorKind, Result};
 
-pub use self::schema::{case_schema, set_schema};
 use self::{
     reading::{check_case, check_header, read},
     tree::{Node, Spot, Tree, error_at},
