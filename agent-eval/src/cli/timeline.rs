@@ -35,7 +35,8 @@ pub(super) fn headline(trial: &Trial) -> String {
 pub(super) fn lines(trial: &Trial, case: Option<&EvalCase>) -> Vec<Line> {
     let mut page = Page { lines: Vec::new(), began: trial.events.first().and_then(time) };
     let says = case.map(says).unwrap_or_default();
-    let mut starts = std::iter::once(0).chain(trial.turn_starts.iter().copied()).zip(says).peekable();
+    let starts = if trial.turns.is_empty() { vec![0] } else { trial.turns.clone() };
+    let mut starts = starts.into_iter().zip(says).peekable();
     let mut iterations = trial.iterations.iter();
     for (at, event) in trial.events.iter().enumerate() {
         while let Some((_, said)) = starts.next_if(|(start, _)| *start <= at) {

@@ -2,7 +2,6 @@
 
 mod csv;
 mod reading;
-mod schema;
 pub(crate) mod tree;
 
 use std::{
@@ -15,7 +14,6 @@ use agent_core::{Error, ErrorKind, Result};
 
 #[cfg(feature = "cli")]
 pub(crate) use self::reading::unknown_name;
-pub use self::schema::{case_schema, set_schema};
 use self::{
     reading::{check_case, check_header, read},
     tree::{Node, Spot, Tree, error_at},

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{GateVerdict, Report};
@@ -22,7 +23,7 @@ impl Default for ExitRules {
 }
 
 /// The verdict on a run, in the order in which they outweigh each other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunVerdict {
     /// Trials could not be run as they were set up: answers were not recorded.

@@ -42,11 +42,12 @@ pub(super) enum Wall {
 #[derive(Debug, Default)]
 pub(super) struct Attempted {
     pub(super) events: Vec<Event>,
-    pub(super) turn_starts: Vec<usize>,
     pub(super) iterations: Vec<IterationTrace>,
     pub(super) outcomes: Vec<CheckOutcome>,
     pub(super) answer: String,
     pub(super) usage: Usage,
+    pub(super) judge_usage: Usage,
+    pub(super) turns: Vec<usize>,
     pub(super) stop: Option<StopReason>,
     pub(super) error: Option<TrialError>,
     pub(super) wall: Duration,
@@ -157,8 +158,8 @@ impl<'a> Watch<'a> {
     fn begin_turn(&mut self, turn: usize, session: Session) {
         self.turn = turn;
         self.turn_start = self.seen.events.len();
-        if turn > 0 {
-            self.seen.turn_starts.push(self.turn_start);
+        if self.attempt.checks.turns.len() > 1 {
+            self.seen.turns.push(self.turn_start);
         }
         self.session = session;
         self.seen.iterations.clear();
@@ -202,12 +203,16 @@ impl<'a> Watch<'a> {
         });
         let (turn, whole) = self.judges();
         let mut verdicts = Vec::new();
+        let mut usage = Usage::default();
         for (checks, from) in [(turn, self.turn_start), (whole, 0)] {
             let cx = self.cx(&self.session, &draft, from, None);
             for check in checks.iter().filter(|check| self.judges_iterations(check)) {
-                verdicts.push(outcome_of(check, &cx, self.attempt.timeout).await.verdict);
+                let outcome = outcome_of(check, &cx, self.attempt.timeout).await;
+                verdicts.push(outcome.verdict);
+                usage += outcome.usage;
             }
         }
+        self.seen.judge_usage += usage;
         // What judges the end alone (a stop reason) has nothing to say of an iteration.
         let gold = overall(verdicts.into_iter().filter(|verdict| *verdict != Verdict::Unscored));
         if let Some(trace) = self.seen.iterations.last_mut() {
@@ -235,7 +240,7 @@ impl<'a> Watch<'a> {
         let turn = matches!(self.attempt.case.input, crate::Input::Turns(_)).then_some(self.turn);
         let cx = self.cx(session, &answer, self.turn_start, self.seen.stop);
         let outcomes = judge(checks, &cx, turn, self.attempt.timeout).await;
-        self.seen.outcomes.extend(outcomes);
+        self.keep(outcomes);
     }
 
     async fn judge_whole(&mut self, session: &Session) {
@@ -247,6 +252,11 @@ impl<'a> Watch<'a> {
         let answer = self.seen.answer.clone();
         let cx = self.cx(session, &answer, 0, self.seen.stop);
         let outcomes = judge(&self.attempt.checks.whole, &cx, None, self.attempt.timeout).await;
+        self.keep(outcomes);
+    }
+
+    fn keep(&mut self, outcomes: Vec<CheckOutcome>) {
+        self.seen.judge_usage += outcomes.iter().map(|outcome| outcome.outcome.usage).sum();
         self.seen.outcomes.extend(outcomes);
     }
 

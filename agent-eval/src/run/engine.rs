@@ -10,7 +10,7 @@ use std::{
     time::SystemTime,
 };
 
-use agent_core::{Error, ErrorKind, Result};
+use agent_core::{Error, ErrorKind, Result, Usage};
 use futures::{FutureExt, StreamExt, stream};
 use serde_json::{Map, Value, json};
 
@@ -230,11 +230,12 @@ impl Run<'_> {
         let hits = Arc::new(AtomicU32::new(0));
         let seed = seed_of(self.seed, &key);
         let mut retries = 0;
-        let mut usage = agent_core::Usage::default();
+        let (mut usage, mut judge_usage) = (Usage::default(), Usage::default());
         let attempted = loop {
             let attempted = self.attempt(case, &key, seed, &hits).await;
             usage += attempted.usage;
-            self.tokens.fetch_add(attempted.usage.total(), Relaxed);
+            judge_usage += attempted.judge_usage;
+            self.tokens.fetch_add(attempted.usage.total() + attempted.judge_usage.total(), Relaxed);
             let failed = attempted.error.as_ref().is_some_and(|error| error.infrastructure);
             if !failed || retries >= self.options.retries || is_spent() {
                 break attempted;
@@ -248,7 +249,7 @@ impl Run<'_> {
         if self.options.fail_fast && verdict != Verdict::Pass {
             self.stop.store(true, Relaxed);
         }
-        let Attempted { events, turn_starts, iterations, outcomes, answer, stop, error, wall, .. } = attempted;
+        let Attempted { events, turns, iterations, outcomes, answer, stop, error, wall, .. } = attempted;
         let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
         let cassette_hits = hits.load(Relaxed);
         Some(Trial {
@@ -261,11 +262,12 @@ impl Run<'_> {
             iterations,
             answer,
             usage,
+            judge_usage,
             wall_ms,
             retries,
             cassette_hits,
             events,
-            turn_starts,
+            turns,
         })
     }
 

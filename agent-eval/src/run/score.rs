@@ -90,7 +90,8 @@ async fn judge_again((trial, case): (Trial, &PlannedCase<'_>), options: &RunOpti
     };
     let attempted = attempt.run().await;
     let verdict = attempted.verdict();
-    Trial { verdict, outcomes: attempted.outcomes, iterations: attempted.iterations, ..trial }
+    let judge_usage = attempted.judge_usage;
+    Trial { verdict, outcomes: attempted.outcomes, iterations: attempted.iterations, judge_usage, ..trial }
 }
 
 /// An agent that does what another one did: in each run the events of the next turn.
@@ -103,9 +104,10 @@ struct Replayed {
 
 impl Replayed {
     fn of(trial: &Trial, stop: StopReason) -> Self {
-        let starts = std::iter::once(0).chain(trial.turn_starts.iter().copied());
-        let ends = trial.turn_starts.iter().copied().chain([trial.events.len()]);
-        let turns = starts.zip(ends).map(|(start, end)| trial.events.get(start..end).unwrap_or_default().to_vec());
+        let starts = if trial.turns.is_empty() { vec![0] } else { trial.turns.clone() };
+        let ends = starts.iter().copied().skip(1).chain([trial.events.len()]).collect::<Vec<_>>();
+        let turns = starts.iter().zip(ends).map(|(start, end)| trial.events.get(*start..end).unwrap_or_default());
+        let turns = turns.map(<[Event]>::to_vec);
         Self { info: AgentInfo::named("replayed"), turns: turns.collect(), next: 0.into(), stop }
     }
 }

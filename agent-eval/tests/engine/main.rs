@@ -1,6 +1,7 @@
 //! The engine and its reports, with agents that play scripts.
 
 mod gates;
+mod judges;
 mod loops;
 mod reports;
 mod resume;
