@@ -3,6 +3,8 @@
 mod calls;
 mod models;
 mod sql;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
