@@ -75,8 +75,10 @@ pub mod import;
 mod json;
 mod load;
 mod outcome;
+mod process;
 mod report;
 mod run;
+mod sandbox;
 mod set;
 pub mod stats;
 mod subject;
@@ -89,7 +91,7 @@ pub use checks::{
     BuildContext, BuiltCheck, CaseChecks, CheckEvaluator, CheckFn, CheckSpec, OneOrMany, case_checks, check_fn,
 };
 #[cfg(feature = "cli")]
-pub use cli::{ModelSource, Project};
+pub use cli::{EvalCommand, ModelSource, Project};
 pub use filter::{Filter, FilterError, Partition, Selection};
 pub use load::{SetFormat, case_schema, set_schema};
 pub use outcome::{Outcome, Verdict, overall};
@@ -99,10 +101,11 @@ pub use report::{
     SetReport, Tally, TextOptions,
 };
 pub use run::{CaseFilter, CassetteMode, Progress, Resume, RunLog, RunOptions, SetRun, run_sets};
+pub use sandbox::{Isolation, Sandbox, SandboxEnd, SandboxLimits, SandboxRun};
 pub use set::{
     ArgumentMode, Budget, CallMode, CaseDefaults, EvalCase, EvalSet, ExpectedCall, ExpectedCalls, FieldMatcher, Input,
     Quarantine, SCHEMA, Turn,
 };
-pub use subject::{Subject, TrialSpec, subject_fn};
+pub use subject::{SetupError, Subject, TrialSpec, subject_fn};
 pub use trajectory::CallMatcher;
 pub use trial::{CheckOutcome, IterationTrace, Manifest, Trial, TrialError, TrialKey};
