@@ -4,6 +4,8 @@ mod calls;
 mod models;
 mod rust;
 mod sql;
+#[cfg(test)]
+mod tests;
 
 use std::{process::ExitCode, sync::Arc};
 
