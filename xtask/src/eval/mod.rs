@@ -2,6 +2,7 @@
 
 mod models;
 mod rust;
+mod sim;
 
 use std::sync::Arc;
 
@@ -10,18 +11,20 @@ use agent_eval::{CassetteMode, EvalSet, ModelSource, Project, RunOptions, SetRun
 use agent_providers::client_for;
 
 use rust::RustTasks;
+use sim::Simulations;
 
 /// The agents of this workspace's sets.
 pub(crate) struct Evals;
 
 impl Project for Evals {
     fn subjects(&self) -> Vec<&str> {
-        vec!["rust"]
+        vec!["rust", "sim"]
     }
 
     fn subject(&self, name: &str, set: &EvalSet, source: &ModelSource) -> Result<Option<Box<dyn Subject>>> {
         match name {
             "rust" => Ok(Some(Box::new(RustTasks::new(set, source)?))),
+            "sim" => Ok(Some(Box::new(Simulations))),
             _ => Ok(None),
         }
     }
@@ -79,7 +82,12 @@ impl Eval {
             .iter()
             .map(|(set, subject, dir)| SetRun { set, subject: subject.as_ref(), dir: Some(dir.clone()) })
             .collect();
-        let options = RunOptions { cases: self.case, cassettes, concurrency: std::num::NonZeroUsize::MIN, ..RunOptions::default() };
+        let options = RunOptions {
+            cases: self.case,
+            cassettes,
+            concurrency: std::num::NonZeroUsize::MIN,
+            ..RunOptions::default()
+        };
         let report = agent_eval::run_sets(&runs, options).await?;
         println!("{}", report.to_text(&TextOptions::default()));
         Ok(())
