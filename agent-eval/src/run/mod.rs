@@ -15,3 +15,4 @@ pub use log::RunLog;
 pub(crate) use log::differences;
 pub use options::{CaseFilter, CassetteMode, Progress, Resume, RunOptions};
 pub use plan::SetRun;
+pub(crate) use turns::turns_of;
