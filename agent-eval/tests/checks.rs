@@ -437,7 +437,7 @@ async fn a_program_judges_by_its_exit_code() {
     assert_eq!(killed.verdict, Verdict::Error);
     let missing = scored(json!({ "command": { "program": "no-such-program" } }), &open(), "").await;
     assert_eq!(missing.verdict, Verdict::Error);
-    assert!(missing.reason.starts_with("`no-such-program` could not be started: "), "{}", missing.reason);
+    assert!(missing.reason.starts_with("`no-such-program` could not be run: "), "{}", missing.reason);
     let unread = scored(sh("exit 0"), &open(), &"x".repeat(1_000_000)).await;
     assert_eq!(unread.verdict, Verdict::Pass);
     let chatty = scored(sh("head -c 100000 /dev/zero | tr '\\0' x; exit 1"), &open(), "").await;

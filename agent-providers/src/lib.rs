@@ -93,6 +93,8 @@ mod extra;
 mod framing;
 mod gemini;
 mod limited;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod media;
 mod ollama;
 mod openai_chat;
@@ -103,6 +105,8 @@ mod retry;
 mod schema;
 mod secret;
 mod settings;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod stores;
 #[cfg(test)]
 mod testing;
 mod transport;
@@ -114,10 +118,16 @@ pub use client_for::{client_for, client_from_vars};
 pub use error::{ProviderError, ProviderErrorKind};
 pub use gemini::Gemini;
 pub use limited::{Limited, LimitedOptions};
+#[cfg(feature = "mcp")]
+pub use mcp::{McpApproval, McpCommand, McpEndpoint, McpOptions, McpServer, McpTools};
 pub use ollama::Ollama;
 pub use openai_chat::OpenAi;
 pub use openai_responses::OpenAiResponses;
-pub use recorded::{CassetteMode, Recorded, RecordedClient};
+pub use recorded::{CassetteMode, NotRecorded, Recorded, RecordedClient};
 pub use retry::{Retry, RetryOptions};
 pub use secret::Secret;
+#[cfg(feature = "postgres")]
+pub use stores::{PostgresStore, PostgresStoreOptions};
+#[cfg(feature = "sqlite")]
+pub use stores::{SqliteStore, SqliteStoreOptions};
 pub use transport::{HttpOptions, TimeOuts};

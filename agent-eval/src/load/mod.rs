@@ -12,6 +12,8 @@ use std::{
 
 use agent_core::{Error, ErrorKind, Result};
 
+#[cfg(feature = "cli")]
+pub(crate) use self::reading::unknown_name;
 use self::{
     reading::{check_case, check_header, read},
     tree::{Node, Spot, Tree, error_at},
