@@ -160,9 +160,9 @@ impl Emitter {
 
     /// As [`forward`](Self::forward), without keeping the events.
     pub(crate) async fn relay(&self, mut inner: Updates<'_>, mut see: impl FnMut(&Event)) -> Result<StopReason> {
-        while let Some(update) = inner.next().await {
-            match update? {
-                Update::Done(stop) => return ended(inner, stop).await,
+        loop {
+            match next_update(&mut inner).await? {
+                Update::Done(stop) => return Ok(stop),
                 Update::Event(event) => {
                     see(&event);
                     self.send(|| Update::Event(event)).await;
@@ -170,7 +170,6 @@ impl Emitter {
                 delta @ Update::Delta(_) => self.send(|| delta).await,
             }
         }
-        Err(no_end())
     }
 
     fn stamp(&self, draft: Draft) -> Event {
@@ -223,12 +222,15 @@ impl fmt::Debug for Emitter {
     }
 }
 
-/// Checks that nothing follows a run's end.
-pub(crate) async fn ended(mut rest: Updates<'_>, stop: StopReason) -> Result<StopReason> {
-    match rest.next().await {
-        None => Ok(stop),
-        Some(_) => Err(Error::new(ErrorKind::Contract, format!("a run went on after it had ended ({stop})"))),
+/// A run's next update. With the end it checks that nothing follows.
+pub(crate) async fn next_update(run: &mut Updates<'_>) -> Result<Update> {
+    let update = run.next().await.ok_or_else(no_end)??;
+    if let Update::Done(stop) = update
+        && run.next().await.is_some()
+    {
+        return Err(Error::new(ErrorKind::Contract, format!("a run went on after it had ended ({stop})")));
     }
+    Ok(update)
 }
 
 fn callers_name() -> Error {
@@ -237,7 +239,7 @@ fn callers_name() -> Error {
     Error::new(ErrorKind::Invalid, context)
 }
 
-pub(crate) fn no_end() -> Error {
+fn no_end() -> Error {
     Error::new(ErrorKind::Contract, "a run stopped without saying how it ended")
 }
 

@@ -2,11 +2,9 @@
 
 use std::fmt;
 
-use futures_util::StreamExt;
-
 use crate::{
     ChatMessage, Content, Error, ErrorKind, Event, Result, Role, StopReason, Update, Updates, Usage,
-    emitter::{ended, no_end},
+    emitter::next_update,
 };
 
 /// What a run came to: its events, the tokens they report, and why it ended.
@@ -27,14 +25,13 @@ impl AgentResponse {
     /// The run's, and [`ErrorKind::Contract`] if it has no end or goes on after it.
     pub async fn collect(mut updates: Updates<'_>) -> Result<Self> {
         let mut fold = Fold::default();
-        while let Some(update) = updates.next().await {
-            match update? {
+        loop {
+            match next_update(&mut updates).await? {
                 Update::Delta(_) => (),
                 Update::Event(event) => fold.add(event),
-                Update::Done(stop) => return ended(updates, stop).await.map(|stop| fold.end(stop)),
+                Update::Done(stop) => return Ok(fold.end(stop)),
             }
         }
-        Err(no_end())
     }
 
     /// The text of the last assistant message that has any; empty if none has.

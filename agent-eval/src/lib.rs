@@ -89,7 +89,7 @@ pub use checks::{
     BuildContext, BuiltCheck, CaseChecks, CheckEvaluator, CheckFn, CheckSpec, OneOrMany, case_checks, check_fn,
 };
 #[cfg(feature = "cli")]
-pub use cli::{ModelSource, Project};
+pub use cli::{EvalCommand, ModelSource, Project};
 pub use filter::{Filter, FilterError, Partition, Selection};
 pub use load::{SetFormat, case_schema, set_schema};
 pub use outcome::{Outcome, Verdict, overall};
@@ -103,6 +103,6 @@ pub use set::{
     ArgumentMode, Budget, CallMode, CaseDefaults, EvalCase, EvalSet, ExpectedCall, ExpectedCalls, FieldMatcher, Input,
     Quarantine, SCHEMA, Turn,
 };
-pub use subject::{Subject, TrialSpec, subject_fn};
+pub use subject::{SetupError, Subject, TrialSpec, subject_fn};
 pub use trajectory::CallMatcher;
 pub use trial::{CheckOutcome, IterationTrace, Manifest, Trial, TrialError, TrialKey};

@@ -76,8 +76,11 @@ pub struct CheckOutcome {
 pub struct TrialError {
     /// The error and its causes.
     pub message: String,
-    /// Whether it is the infrastructure's (a service, the network, a time-out, a missing cassette), not the agent's.
+    /// Whether it is the infrastructure's (a service, the network, a time-out), not the agent's.
     pub infrastructure: bool,
+    /// Whether it is how the trial was set up, see [`SetupError`](crate::SetupError).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub setup: bool,
 }
 
 /// One iteration of a trial's loop.

@@ -105,6 +105,8 @@ mod retry;
 mod schema;
 mod secret;
 mod settings;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod stores;
 #[cfg(test)]
 mod testing;
 mod transport;
@@ -121,7 +123,11 @@ pub use mcp::{McpApproval, McpCommand, McpEndpoint, McpOptions, McpServer, McpTo
 pub use ollama::Ollama;
 pub use openai_chat::OpenAi;
 pub use openai_responses::OpenAiResponses;
-pub use recorded::{CassetteMode, Recorded, RecordedClient};
+pub use recorded::{CassetteMode, NotRecorded, Recorded, RecordedClient};
 pub use retry::{Retry, RetryOptions};
 pub use secret::Secret;
+#[cfg(feature = "postgres")]
+pub use stores::{PostgresStore, PostgresStoreOptions};
+#[cfg(feature = "sqlite")]
+pub use stores::{SqliteStore, SqliteStoreOptions};
 pub use transport::{HttpOptions, TimeOuts};

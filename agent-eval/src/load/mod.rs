@@ -13,6 +13,8 @@ use std::{
 
 use agent_core::{Error, ErrorKind, Result};
 
+#[cfg(feature = "cli")]
+pub(crate) use self::reading::unknown_name;
 pub use self::schema::{case_schema, set_schema};
 use self::{
     reading::{check_case, check_header, read},

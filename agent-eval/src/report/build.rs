@@ -10,7 +10,7 @@ use agent_core::{Result, StopReason, Usage};
 use super::{
     Baseline, Gate,
     compare::compare,
-    gates::{Gated, judge_gates},
+    gates::judge_gates,
     judges::{Judged, judge_report},
     loops::{Step, loop_report},
     tally::{Resampling, count, total},
@@ -26,6 +26,8 @@ use crate::{
 pub struct ReportOptions {
     /// What must hold, for each set.
     pub gates: Vec<Gate>,
+    /// What must hold for the sets of these names, beside it.
+    pub set_gates: BTreeMap<String, Vec<Gate>>,
     /// What the sets are compared with, each with the baseline of its name.
     pub baselines: Vec<Baseline>,
     /// The gain in passes for which one more iteration is worth it; 0.01 by default.
@@ -38,7 +40,21 @@ pub struct ReportOptions {
 
 impl Default for ReportOptions {
     fn default() -> Self {
-        Self { gates: Vec::new(), baselines: Vec::new(), min_gain: 0.01, resamples: 2_000, today: None }
+        Self {
+            gates: Vec::new(),
+            set_gates: BTreeMap::new(),
+            baselines: Vec::new(),
+            min_gain: 0.01,
+            resamples: 2_000,
+            today: None,
+        }
+    }
+}
+
+impl ReportOptions {
+    /// What must hold for this set.
+    pub(super) fn gates_of<'a>(&'a self, set: &str) -> impl Iterator<Item = &'a Gate> {
+        self.gates.iter().chain(self.set_gates.get(set).into_iter().flatten())
     }
 }
 
@@ -77,6 +93,7 @@ pub(super) struct Row {
     pub(super) failed: bool,
     pub(super) steps: Vec<Step>,
     infrastructure: bool,
+    setup: bool,
     judged: Vec<Judged>,
     failure: Option<Box<Failure>>,
 }
@@ -110,7 +127,7 @@ impl ReportBuilder {
         let mut sets: Vec<&EvalSet> = self.sets.iter().collect();
         sets.sort_by(|a, b| a.name.cmp(&b.name));
         let none = BTreeMap::new();
-        let reports: Vec<SetReport> = sets
+        let mut reports: Vec<SetReport> = sets
             .iter()
             .map(|set| {
                 let rows = self.rows.get(&set.name).unwrap_or(&none);
@@ -118,20 +135,30 @@ impl ReportBuilder {
                     .build(&mut warnings)
             })
             .collect();
+        judge_gates(&mut reports, &self.options, &self.manifest);
         let planned: u64 = self.manifest.sets.values().sum();
         let counted = reports.iter().map(|set| set.total.trials()).sum();
         let missing = planned.saturating_sub(counted);
         if missing > 0 {
             warnings.push(format!("{missing} of {planned} trials are missing: the run is incomplete; resume it"));
         }
-        let rows = self.rows.values().flat_map(BTreeMap::values).flat_map(BTreeMap::values);
-        let infrastructure_errors = rows.filter(|row| row.infrastructure).count() as u64;
+        let rows = || self.rows.values().flat_map(BTreeMap::values).flat_map(BTreeMap::values);
+        let infrastructure_errors = rows().filter(|row| row.infrastructure).count() as u64;
+        let setup_errors = rows().filter(|row| row.setup).count() as u64;
         if infrastructure_errors > 0 {
             let text = "failed because of the infrastructure; they count as not passed";
             warnings.push(format!("{infrastructure_errors} of {counted} trials {text}"));
         }
         let schema = REPORT_SCHEMA.to_owned();
-        Report { schema, manifest: self.manifest, sets: reports, warnings, missing, infrastructure_errors }
+        Report {
+            schema,
+            manifest: self.manifest,
+            sets: reports,
+            warnings,
+            missing,
+            infrastructure_errors,
+            setup_errors,
+        }
     }
 }
 
@@ -172,14 +199,6 @@ impl SetBuilder<'_> {
             }
             None => warn(detectable(cases.len() as u64)),
         }
-        let input = Gated {
-            cases: &in_gates,
-            loops: loops.as_ref(),
-            comparison: comparison.as_ref(),
-            is_partial: self.manifest.partial,
-            resampling,
-        };
-        let gates = judge_gates(&self.options.gates, &input);
         let judged = self.set.cases.iter().flat_map(|case| {
             let label = human_label(case);
             let rows = self.rows.get(&case.id).into_iter().flat_map(BTreeMap::values);
@@ -193,7 +212,7 @@ impl SetBuilder<'_> {
             loops,
             judges: judge_report(judged),
             comparison,
-            gates,
+            gates: Vec::new(), // when all sets are known
             cases,
         }
     }
@@ -235,6 +254,7 @@ impl Row {
             failed: trial.error.is_some(),
             steps: trial.iterations.iter().map(Step::of).collect(),
             infrastructure: trial.error.as_ref().is_some_and(|error| error.infrastructure),
+            setup: trial.error.as_ref().is_some_and(|error| error.setup),
             judged: trial.outcomes.iter().filter_map(|outcome| Judged::of(&outcome.outcome)).collect(),
             failure: (trial.verdict != Verdict::Pass).then(|| Box::new(failure())),
         }

@@ -18,7 +18,7 @@ mod summary;
 mod tally;
 mod text;
 mod verdict;
-mod words;
+pub(crate) mod words;
 
 pub use baseline::{BASELINE_SCHEMA, Baseline, CaseBaseline};
 pub use build::{ReportBuilder, ReportOptions};

@@ -26,6 +26,9 @@ pub struct Report {
     /// Trials that failed because of the infrastructure: services, the network, time-outs.
     #[serde(default)]
     pub infrastructure_errors: u64,
+    /// Trials that could not be run as they were set up: answers that were not recorded.
+    #[serde(default)]
+    pub setup_errors: u64,
 }
 
 /// What a set comes to.

@@ -25,6 +25,8 @@ impl Default for ExitRules {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunVerdict {
+    /// Trials could not be run as they were set up: answers were not recorded.
+    BadSetup(String),
     /// Too many trials failed because of the infrastructure: nothing else can be said.
     TooManyInfrastructureErrors(String),
     /// A gate failed.
@@ -45,6 +47,7 @@ impl RunVerdict {
         match self {
             Self::Passed(_) => 0,
             Self::Partial(_) => 5,
+            Self::BadSetup(_) => 96,
             Self::GateFailed(_) => 100,
             Self::TooManyInfrastructureErrors(_) => 101,
             Self::Incomplete(_) => 106,
@@ -59,7 +62,7 @@ impl fmt::Display for RunVerdict {
             Self::Passed(text) => write!(f, "PASS: {text}"),
             Self::Partial(text) => write!(f, "PARTIAL: {text}"),
             Self::GateFailed(text) => write!(f, "FAIL: {text}"),
-            Self::TooManyInfrastructureErrors(text) => write!(f, "ERROR: {text}"),
+            Self::BadSetup(text) | Self::TooManyInfrastructureErrors(text) => write!(f, "ERROR: {text}"),
             Self::Incomplete(text) => write!(f, "INCOMPLETE: {text}"),
             Self::Inconclusive(text) => write!(f, "INCONCLUSIVE: {text}"),
         }
@@ -70,6 +73,11 @@ impl Report {
     /// The verdict.
     pub fn verdict(&self, rules: &ExitRules) -> RunVerdict {
         let trials: u64 = self.sets.iter().map(|set| set.total.trials()).sum();
+        if self.setup_errors > 0 {
+            let text =
+                "trials could not be run as they are set up; mend that (record answers, say), and run them again";
+            return RunVerdict::BadSetup(format!("{} of {trials} {text}", self.setup_errors));
+        }
         let errors = self.infrastructure_errors;
         if errors as f64 > rules.max_infrastructure_errors * trials as f64 {
             let text = format!("{errors} of {trials} trials failed because of the infrastructure");

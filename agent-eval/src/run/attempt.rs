@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use super::turns::{limits_of, session_of, turns_of};
 use crate::{
-    Budget, BuiltCheck, CaseChecks, CheckContext, CheckOutcome, EvalCase, IterationTrace, Outcome, TrialError, Verdict,
-    overall,
+    Budget, BuiltCheck, CaseChecks, CheckContext, CheckOutcome, EvalCase, IterationTrace, Outcome, SetupError,
+    TrialError, Verdict, overall,
 };
 
 /// What an attempt needs; it owns it, so that it can run on any thread.
@@ -38,6 +38,8 @@ pub(super) struct Attempted {
     pub(super) stop: Option<StopReason>,
     pub(super) error: Option<TrialError>,
     pub(super) wall: Duration,
+    /// How long the service that failed asked to wait.
+    pub(super) retry_after: Option<Duration>,
 }
 
 impl Attempted {
@@ -106,10 +108,13 @@ impl Attempt {
                 Some(Ok(Update::Delta(_))) => (),
                 Some(Ok(Update::Event(event))) => watch.see(event).await,
                 Some(Ok(Update::Done(stop))) => return Ok(stop),
-                Some(Err(error)) => return Err(trial_error(&error)),
+                Some(Err(error)) => {
+                    watch.seen.retry_after = retry_after(&error);
+                    return Err(trial_error(&error));
+                }
                 None => {
                     let message = "the agent's run has no end".to_owned();
-                    return Err(TrialError { message, infrastructure: false });
+                    return Err(TrialError { message, infrastructure: false, setup: false });
                 }
             }
         }
@@ -295,22 +300,29 @@ fn answer_of(events: &[Event]) -> String {
 /// An error of the run, and whose it is. A service's, a store's, and what may pass by itself are the infrastructure's,
 /// also as the cause of another's error, such as an evaluator's; anything else is the agent's.
 pub(super) fn trial_error(error: &Error) -> TrialError {
-    let causes = || std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source());
     let is_infrastructure =
         |error: &Error| error.is_transient() || matches!(error.kind(), ErrorKind::Provider | ErrorKind::Store);
-    TrialError {
-        message: format!("{error:#}"),
-        infrastructure: causes().filter_map(|cause| cause.downcast_ref()).any(is_infrastructure),
-    }
+    let setup = causes(error).any(|cause| cause.is::<SetupError>());
+    let infrastructure = !setup && causes(error).filter_map(|cause| cause.downcast_ref()).any(is_infrastructure);
+    TrialError { message: format!("{error:#}"), infrastructure, setup }
+}
+
+/// How long a service asked to wait.
+pub(super) fn retry_after(error: &Error) -> Option<Duration> {
+    causes(error).filter_map(|cause| cause.downcast_ref::<Error>()).find_map(Error::retry_after)
+}
+
+fn causes(error: &Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source())
 }
 
 pub(super) fn panicked(panic: &(dyn Any + Send)) -> TrialError {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     let message = format!("panicked: {}", text.unwrap_or("with something that is no text"));
-    TrialError { message, infrastructure: false }
+    TrialError { message, infrastructure: false, setup: false }
 }
 
 fn timed_out(limit: Option<Duration>) -> TrialError {
     let message = format!("timed out after {:?}", limit.unwrap_or_default());
-    TrialError { message, infrastructure: true }
+    TrialError { message, infrastructure: true, setup: false }
 }

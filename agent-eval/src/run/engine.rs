@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     CassetteMode, Resume, RunLog, RunOptions,
-    attempt::{Attempt, Attempted, panicked, trial_error},
+    attempt::{Attempt, Attempted, panicked, retry_after, trial_error},
     log::{LogWriter, RUN_SCHEMA, differences},
     plan::{PlannedCase, SetRun, plan, seed_of},
     rfc3339,
@@ -240,6 +240,9 @@ impl Run<'_> {
                 break attempted;
             }
             retries += 1;
+            if let Some(delay) = attempted.retry_after {
+                tokio::time::sleep(delay).await;
+            }
         };
         let verdict = attempted.verdict();
         if self.options.fail_fast && verdict != Verdict::Pass {
@@ -270,7 +273,11 @@ impl Run<'_> {
         let spec = TrialSpec { key, case: &case.case, seed, cassettes: options.cassettes, cassette_hits: hits };
         let agent = match AssertUnwindSafe(case.subject.agent(&spec)).catch_unwind().await {
             Ok(Ok(agent)) => agent,
-            Ok(Err(error)) => return failed(TrialError { infrastructure: true, ..trial_error(&error) }),
+            Ok(Err(error)) => {
+                let seen = trial_error(&error);
+                let seen = TrialError { infrastructure: !seen.setup, ..seen };
+                return Attempted { retry_after: retry_after(&error), ..failed(seen) };
+            }
             Err(panic) => return failed(panicked(&*panic)),
         };
         let attempt = Attempt {
@@ -286,7 +293,7 @@ impl Run<'_> {
         let mut task = AbortOnDrop(tokio::spawn(attempt.run()));
         (&mut task.0).await.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => failed(panicked(&*panic)),
-            Err(error) => failed(TrialError { message: error.to_string(), infrastructure: true }),
+            Err(error) => failed(TrialError { message: error.to_string(), infrastructure: true, setup: false }),
         })
     }
 }

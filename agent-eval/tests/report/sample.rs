@@ -88,6 +88,7 @@ pub(crate) fn report(sets: Vec<SetReport>) -> Report {
         warnings: Vec::new(),
         missing: 0,
         infrastructure_errors: 0,
+        setup_errors: 0,
     }
 }
 

@@ -4,7 +4,7 @@ mod delay;
 mod options;
 mod refusal;
 mod stream;
-mod tls;
+pub(crate) mod tls;
 
 pub use options::{HttpOptions, TimeOuts};
 pub(crate) use refusal::of_document;

@@ -186,6 +186,6 @@ fn class_of_run(verdict: &RunVerdict) -> &'static str {
     match verdict {
         RunVerdict::Passed(_) => "good",
         RunVerdict::Partial(_) | RunVerdict::Incomplete(_) | RunVerdict::Inconclusive(_) => "open",
-        RunVerdict::GateFailed(_) | RunVerdict::TooManyInfrastructureErrors(_) => "bad",
+        RunVerdict::BadSetup(_) | RunVerdict::GateFailed(_) | RunVerdict::TooManyInfrastructureErrors(_) => "bad",
     }
 }

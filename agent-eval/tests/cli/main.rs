@@ -1,0 +1,5 @@
+//! The command line, as a program that has subjects runs it.
+
+mod codes;
+mod program;
+mod support;
