@@ -4,7 +4,8 @@
 //! planner in this process calls it. Any other server takes its place: what follows `--` is started as one, its tools are
 //! listed, and the agent makes the calls that it is told to, or those that a model (`--model`) finds right.
 //!
-//! A server's faults end nothing: try `-- false`, or kill the server meanwhile.
+//! A server that does not start is an error that says what it said: try `-- false`. One that dies later is an error
+//! result, which the agent reads.
 
 use std::{ffi::OsString, process::ExitCode};
 
