@@ -9,7 +9,7 @@ use std::{
 };
 
 use agent_core::{
-    AgentExt, ChatAgent, ChatMessage, Content, RunContext, Session, StopReason, Tool, ToolResult,
+    AgentExt, ChatAgent, ChatAgentOptions, ChatMessage, Content, RunContext, Session, StopReason, Tool, ToolResult,
     testing::{PairingClient, ScriptedClient},
 };
 use agent_providers::{McpApproval, McpCommand, McpOptions, McpTools};
@@ -33,7 +33,7 @@ fn python(installed: &Path, program: &str) -> McpCommand {
 }
 
 fn agent(model: ScriptedClient, tools: Vec<Arc<dyn Tool>>) -> ChatAgent {
-    let agent = ChatAgent::new("caller", PairingClient::new(model), Default::default());
+    let agent = ChatAgent::new("caller", PairingClient::new(model), ChatAgentOptions::default());
     tools.into_iter().fold(agent, ChatAgent::tool)
 }
 
