@@ -91,8 +91,11 @@
 //!
 //! # Features
 //!
-//! `ring` (default) or `aws-lc-rs`: the cryptography of TLS. With neither, the process's default provider of `rustls` is
-//! used; where there is one, it is preferred. `sqlite` and `postgres`, off by default: the stores.
+//! | feature | what it adds |
+//! |---|---|
+//! | `ring` (default), `aws-lc-rs` | the cryptography of TLS. With neither, the process's default provider of `rustls` is used; where there is one, it is preferred |
+//! | `mcp` | `McpTools`: tools of MCP servers, started as children or reached over HTTP; `McpServer`: any agent as a tool over standard input and output |
+//! | `sqlite`, `postgres` | `SqliteStore`, `PostgresStore`: sessions in databases |
 
 mod answer;
 mod anthropic;
