@@ -72,13 +72,13 @@ impl Handlers {
     }
 
     /// Where the session stands, also while a turn is under way.
-    #[handler]
+    #[handler(journal_retention = "0s")]
     async fn status(&self, cx: SharedObjectContext<'_>) -> HandlerResult<Json<Status>> {
         Ok(Json(kept(&cx).await?.status))
     }
 
     /// The session as the last turn left it.
-    #[handler]
+    #[handler(journal_retention = "0s")]
     async fn session(&self, cx: SharedObjectContext<'_>) -> HandlerResult<Json<Session>> {
         let session = join(&load(|key| cx.get(key)).await?).map_err(|error| terminal(&error))?;
         Ok(Json(session))
