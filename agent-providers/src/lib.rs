@@ -103,6 +103,8 @@ mod anthropic;
 mod cases;
 mod client_for;
 mod dialect;
+#[cfg(feature = "restate")]
+mod durable;
 mod error;
 mod extra;
 mod framing;
@@ -130,6 +132,8 @@ mod wire;
 
 pub use anthropic::Anthropic;
 pub use client_for::{client_for, client_from_vars};
+#[cfg(feature = "restate")]
+pub use durable::{DurableAgent, DurableOptions, Rejection, Reply, Status, Words};
 pub use error::{ProviderError, ProviderErrorKind};
 pub use gemini::Gemini;
 pub use limited::{Limited, LimitedOptions};
