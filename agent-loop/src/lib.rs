@@ -191,6 +191,7 @@ pub use evaluators::{
     TokenBudget, UntilEscalated, all_of, any_of, at_most, only_while,
 };
 pub use loop_agent::LoopAgent;
+pub use model_call::Patience;
 pub use options::{ContextMode, LoopOptions};
 pub use outcome::{IterationRecord, LoopOutcome};
 pub use tasks::{BackgroundDone, BackgroundTasks, TaskRecord, TaskStatus};
