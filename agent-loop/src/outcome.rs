@@ -3,7 +3,7 @@
 use std::{fmt, ops::Range, sync::Arc};
 
 use agent_core::{ChatMessage, Event, Session, StateChange, StopReason, Usage};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 /// How a loop went, read from a session's state: during the loop, after it, and after a crash.
@@ -129,6 +129,7 @@ pub(crate) struct Progress {
     /// The request that the loop serves: in another turn it begins anew.
     pub(crate) turn: u64,
     /// The messages that it serves.
+    #[serde(serialize_with = "as_pair")]
     pub(crate) request: Range<usize>,
     /// How many messages there were when it began.
     pub(crate) mark: usize,
@@ -178,6 +179,11 @@ fn request_of_turn(session: &Session) -> Range<usize> {
     let start = session.turn().start.min(messages.len());
     let spoken = messages[start..].iter().position(|m| matches!(m.role, Role::Assistant | Role::Tool));
     start..spoken.map_or(messages.len(), |at| start + at)
+}
+
+/// A pair is smaller than an object; either is read.
+fn as_pair<S: Serializer>(range: &Range<usize>, serializer: S) -> Result<S::Ok, S::Error> {
+    (range.start, range.end).serialize(serializer)
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -252,7 +252,7 @@ impl<'a> Run<'a> {
         if let Some(step) = self.step.take() {
             draft = draft.change(StateChange::Append { key: self.agent.keys.iterations.clone(), value: step });
         }
-        draft = self.changes.drain(..).fold(draft, Draft::change);
+        draft = std::mem::take(&mut self.changes).into_iter().fold(draft, Draft::change);
         if self.progress != self.stored {
             draft = draft.set(self.agent.keys.record.clone(), &self.progress);
             self.stored.clone_from(&self.progress);
