@@ -230,7 +230,7 @@ impl<'a> Run<'a> {
         text.map(ChatMessage::user).into_iter().collect()
     }
 
-    pub(super) async fn end(mut self, session: &mut Session, stop: StopReason) -> Result<StopReason> {
+    pub(super) async fn end(&mut self, session: &mut Session, stop: StopReason) -> Result<StopReason> {
         self.progress.stop = Some(stop);
         let draft = self.draft();
         self.out.record(session, draft).await;
@@ -238,7 +238,7 @@ impl<'a> Run<'a> {
     }
 
     /// The loop was taken up with a cap that it has passed already.
-    pub(super) async fn end_at_lowered_cap(mut self, session: &mut Session) -> Result<StopReason> {
+    pub(super) async fn end_at_lowered_cap(&mut self, session: &mut Session) -> Result<StopReason> {
         if let Some(last) = self.earlier.last() {
             (self.progress.by, self.progress.why) = (last.by.clone(), last.feedback.clone());
         }
