@@ -99,8 +99,8 @@ pub use load::SetFormat;
 pub use outcome::{Outcome, Verdict, overall};
 pub use report::{
     BASELINE_SCHEMA, Baseline, CaseBaseline, CaseReport, Comparison, Confusion, ExitRules, Failure, Gate, GateResult,
-    GateVerdict, JudgeReport, Label, LoopReport, PassAt, REPORT_SCHEMA, Report, ReportBuilder, ReportOptions,
-    RunVerdict, SetReport, Tally, TextOptions,
+    GateVerdict, HtmlOptions, JudgeReport, Label, LoopReport, PassAt, REPORT_SCHEMA, Report, ReportBuilder,
+    ReportOptions, RunVerdict, SetReport, Tally, TextOptions,
 };
 pub use run::{CaseFilter, CassetteMode, Progress, Resume, RunLog, RunOptions, SetRun, run_sets, score};
 pub use sandbox::{Isolation, Sandbox, SandboxEnd, SandboxLimits, SandboxRun};

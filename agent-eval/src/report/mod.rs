@@ -24,6 +24,7 @@ pub(crate) mod words;
 pub use baseline::{BASELINE_SCHEMA, Baseline, CaseBaseline};
 pub use build::{ReportBuilder, ReportOptions};
 pub use gates::Gate;
+pub use html::HtmlOptions;
 pub(crate) use json::Judged as JudgedReport;
 pub use labels::Label;
 pub use model::{

@@ -17,3 +17,4 @@ pub(crate) use log::differences;
 pub use options::{CaseFilter, CassetteMode, Progress, Resume, RunOptions};
 pub use plan::SetRun;
 pub use score::score;
+pub(crate) use turns::turns_of;

@@ -2,7 +2,9 @@
 
 mod gates;
 mod judges;
+mod look;
 mod loops;
+mod pages;
 mod reports;
 mod resume;
 mod running;
