@@ -121,15 +121,22 @@ impl EvalSet {
     /// Writes the set to a file, in the format of its name's ending.
     ///
     /// # Errors
-    /// A name without a known ending, and what the file system says.
+    /// A name without a known ending, and what the file system says. What was there before stays then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let text = self.write(format_of(path)?)?;
-        fs::write(path, text).map_err(|source| {
+        write_whole(path, &text).map_err(|source| {
             Error::new(ErrorKind::Store, format!("write the set `{}` to {}", self.name, path.display()))
                 .with_source(source)
         })
     }
+}
+
+/// Writes a file so that it is there whole, or what was there before stays.
+pub(crate) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    fs::write(&new, text).and_then(|()| fs::rename(&new, path))
 }
 
 fn format_of(path: &Path) -> Result<SetFormat> {
