@@ -79,8 +79,9 @@
 //!
 //! # Features
 //!
-//! `ring` (default) or `aws-lc-rs`: the cryptography of TLS. With neither, the process's default provider of `rustls` is
-//! used; where there is one, it is preferred.
+//! - `ring` (default) or `aws-lc-rs`: the cryptography of TLS. With neither, the process's default provider of `rustls` is
+//!   used; where there is one, it is preferred.
+//! - `restate`: `DurableAgent`, whose runs survive machines, on a Restate server.
 
 mod answer;
 mod anthropic;
