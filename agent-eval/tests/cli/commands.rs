@@ -279,7 +279,7 @@ fn help_tells_all() {
     for code in ["0", "2", "4", "5", "94", "96", "100", "101", "106", "107"] {
         assert!(rest.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))), "{code}: {rest}");
     }
-    let defaults = ["4", "0", "replay", "the time", "evals/baselines", "no gate", "0.05", "table,json,junit,html"];
+    let defaults = ["4", "0", "the time", "evals/baselines", "no gate", "0.05", "table,json,junit,html"];
     let words = rest.split_whitespace().collect::<Vec<_>>().join(" ");
     for default in defaults {
         assert!(words.contains(&format!("[default: {default}")), "{default}: {words}");
