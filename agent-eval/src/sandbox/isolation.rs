@@ -62,9 +62,10 @@ pub(super) fn wrapper(limits_processes: bool) -> Vec<&'static str> {
         (true, false) => &APART_AS_USER,
         (false, _) => &[],
     };
-    match here.as_nobody && limits_processes {
-        true => [&AS_NOBODY[..], &APART_AS_USER, &["sh"]].concat(),
-        false => [apart, &["sh"]].concat(),
+    if here.as_nobody && limits_processes {
+        [&AS_NOBODY[..], &APART_AS_USER, &["sh"]].concat()
+    } else {
+        [apart, &["sh"]].concat()
     }
 }
 

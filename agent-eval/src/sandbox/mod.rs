@@ -3,6 +3,7 @@
 mod isolation;
 
 use std::{
+    fmt::Write as _,
     fs, io,
     path::{Path, PathBuf},
     time::Duration,
@@ -155,7 +156,7 @@ fn script(limits: &SandboxLimits) -> String {
     );
     if let Some(most) = limits.processes.filter(|_| Isolation::here().processes) {
         // Shells do not agree on its name.
-        script += &format!("(ulimit -u {most}) && ulimit -u {most} || ulimit -p {most}; ");
+        let _ = write!(script, "(ulimit -u {most}) && ulimit -u {most} || ulimit -p {most}; ");
     }
     script + "} 2>/dev/null; \"$@\"; exit $?"
 }
