@@ -6,7 +6,9 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use agent_eval::{Baseline, CassetteMode, EvalSet, ModelSource, Progress, Project, RunOptions, SetReport, Trial};
+use agent_eval::{
+    Baseline, CassetteMode, EvalSet, ModelSource, Progress, Project, Report, RunOptions, TextOptions, Trial,
+};
 use serde_json::Value;
 
 use super::{Evals, models::CASSETTE};
@@ -22,7 +24,7 @@ pub(super) fn load(set: &str) -> EvalSet {
 }
 
 /// What the set comes to offline, and its trials.
-async fn replay(name: &str) -> (SetReport, Vec<Trial>) {
+async fn replay(name: &str) -> (Report, Vec<Trial>) {
     #[derive(Default)]
     struct Trials(Mutex<Vec<Trial>>);
 
@@ -40,7 +42,7 @@ async fn replay(name: &str) -> (SetReport, Vec<Trial>) {
         RunOptions { cassettes: CassetteMode::Replay, progress: Some(trials.clone()), ..RunOptions::default() };
     let report = set.run(subject.as_ref(), options).await.unwrap();
     let trials = std::mem::take(&mut *trials.0.lock().unwrap());
-    (report.sets.into_iter().next().unwrap(), trials)
+    (report, trials)
 }
 
 /// How many calls are recorded for each trial.
@@ -58,6 +60,7 @@ fn recorded(set: &str) -> BTreeMap<(String, u64), u32> {
 /// The set replays whole, and as its baseline has it.
 async fn assert_replays(set: &str) {
     let (report, trials) = replay(set).await;
+    let report = report.sets.into_iter().next().unwrap();
     let first_error = trials.iter().find_map(|trial| Some((&trial.key, &trial.error.as_ref()?.message)));
     assert_eq!(first_error, None);
     assert_eq!((report.total.errors, report.total.unscored), (0, 0));
@@ -77,6 +80,15 @@ async fn assert_replays(set: &str) {
 #[tokio::test]
 async fn the_set_sql_replays() {
     assert_replays("sql").await;
+}
+
+#[tokio::test]
+async fn the_front_page_shows_the_loop_of_sql() {
+    let text = replay("sql").await.0.to_text(&TextOptions::default());
+    let start = text.find("sql: loop").unwrap();
+    let end = start + text[start..].find("\n\n  iterations at exit").unwrap();
+    let shown = &text[start..end];
+    assert!(include_str!("../../../README.md").contains(shown), "README.md does not show:\n{shown}");
 }
 
 #[tokio::test]
