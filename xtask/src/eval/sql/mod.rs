@@ -59,9 +59,10 @@ impl Subject for Sql {
             ("same_rows", Value::String(reference)) => {
                 Ok(Some(Arc::new(SameRows::new(self.database.clone(), reference)?)))
             }
-            ("same_rows", _) => {
-                Err(Error::new(ErrorKind::Invalid, format!("compare with the rows of {args}; write one SELECT statement")))
-            }
+            ("same_rows", _) => Err(Error::new(
+                ErrorKind::Invalid,
+                format!("compare with the rows of {args}; write one SELECT statement"),
+            )),
             _ => Ok(None),
         }
     }

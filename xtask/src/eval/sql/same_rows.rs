@@ -132,7 +132,11 @@ fn number(value: &Value) -> Option<f64> {
 
 /// The first rows that are missing, and those that are there in their stead.
 fn diff(missing: &[&Row], unexpected: &[&Row]) -> String {
-    [('-', missing), ('+', unexpected)].into_iter().flat_map(|(sign, rows)| side(sign, rows)).collect::<Vec<_>>().join("\n")
+    [('-', missing), ('+', unexpected)]
+        .into_iter()
+        .flat_map(|(sign, rows)| side(sign, rows))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn side(sign: char, rows: &[&Row]) -> Vec<String> {
