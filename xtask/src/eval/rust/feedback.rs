@@ -12,7 +12,6 @@ use super::{
 const MOST: usize = 2;
 /// Characters of one quoted value or message.
 const LONGEST: usize = 200;
-const AGAIN: &str = "Write the whole function again.";
 
 /// A message of the compiler (the JSON of `--error-format=json`, of which this much is used).
 #[derive(Debug, Deserialize)]
@@ -50,7 +49,7 @@ struct Line {
 /// The first errors, those in the hidden tests apart.
 pub(super) fn of_compiler(ran: &SandboxRun, program: &Program) -> String {
     if !matches!(ran.end, SandboxEnd::Exit(_)) {
-        return format!("The compiler was stopped: it took too much time or memory.\n{AGAIN}");
+        return "Of an earlier draft the compiler was stopped: it took too much time or memory.".to_owned();
     }
     let messages = ran.stderr.lines().filter_map(|line| serde_json::from_str::<Diagnostic>(line).ok());
     let errors: Vec<Diagnostic> = messages
@@ -58,11 +57,10 @@ pub(super) fn of_compiler(ran: &SandboxRun, program: &Program) -> String {
         .collect();
     let told: Vec<String> = errors.iter().filter_map(|error| error.told(program)).take(MOST).collect();
     if told.is_empty() {
-        return format!(
-            "The function does not fit its tests: keep the name and the types that were asked for.\n{AGAIN}"
-        );
+        let told = "An earlier draft did not fit its tests: keep the name and the types that were asked for.";
+        return told.to_owned();
     }
-    format!("It does not compile.\n\n{}\n\n{AGAIN}", told.join("\n\n"))
+    format!("An earlier draft did not compile.\n\n{}", told.join("\n\n"))
 }
 
 impl Diagnostic {
@@ -111,7 +109,8 @@ pub(super) fn of_tests(ran: &SandboxRun, task: &Task) -> Grade {
     }
     visible.truncate(MOST);
     hidden.truncate(MOST);
-    let feedback = (!visible.is_empty()).then(|| format!("It compiles.\n\n{}\n\n{AGAIN}", visible.join("\n")));
+    let feedback = (!visible.is_empty())
+        .then(|| format!("An earlier draft compiled, but its results were wrong.\n\n{}", visible.join("\n")));
     let failure = match (visible.is_empty(), hidden.is_empty()) {
         (true, true) => None,
         (true, false) => Some(format!("the visible tests pass; a hidden one does not: {}", hidden.join(" "))),

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use agent_eval::{
-    EvalSet, LoopReport, RunOptions,
+    EvalSet, LoopReport, ReportOptions, RunOptions,
     stats::{Interval, wilson},
 };
 
@@ -16,7 +16,8 @@ fn set() -> EvalSet {
 /// The loop report of the writers of one kind.
 async fn report(kind: &'static str, seed: u64) -> LoopReport {
     let filter = Arc::new(move |_: &EvalSet, case: &agent_eval::EvalCase| case.tags.contains(kind));
-    let options = RunOptions { filter: Some(filter), seed, ..RunOptions::default() };
+    let report = ReportOptions { resamples: 500, ..ReportOptions::default() };
+    let options = RunOptions { filter: Some(filter), seed, report, ..RunOptions::default() };
     let report = set().run(&Simulations, options).await.expect("it runs");
     report.sets[0].loops.clone().expect("a loop")
 }
