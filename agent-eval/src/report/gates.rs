@@ -231,7 +231,8 @@ impl Gated<'_> {
         let is_evident = self.p_harm.is_some_and(|p| p <= ALPHA);
         let verdict = if *difference < -margin && is_evident {
             GateVerdict::Failed
-        } else if interval.is_some_and(|interval| interval.low >= -margin) {
+        // All differences equal: they have no spread, and so no interval.
+        } else if interval.map_or(*difference > 0.0 && comparison.paired > 1, |interval| interval.low >= -margin) {
             GateVerdict::Passed
         } else {
             GateVerdict::Inconclusive

@@ -115,6 +115,15 @@ async fn a_regression_needs_a_margin_and_evidence() {
 }
 
 #[tokio::test]
+async fn what_is_better_everywhere_is_no_regression() {
+    let set = set_of(ids(8));
+    let old = report(&set, 1, |_| 0, ReportOptions::default()).await;
+    let baseline = Baseline::bless(&old, "set").unwrap();
+    let new = report(&set, 1, |_| 1, gated(&["regression<=0.05"], &[&baseline])).await;
+    assert_eq!(new.sets[0].gates[0].verdict, GateVerdict::Passed, "{:?}", new.sets[0].gates);
+}
+
+#[tokio::test]
 async fn repeats_are_compared_by_case() {
     let set = set_of(ids(6));
     let old = report(&set, 3, |case| [3, 3, 2, 1, 0, 2][case as usize], ReportOptions::default()).await;
@@ -124,6 +133,9 @@ async fn repeats_are_compared_by_case() {
     assert!((comparison.difference + 1.0 / 9.0).abs() < 1e-12);
     let interval = comparison.interval.unwrap();
     assert!(interval.low < -1.0 / 9.0 && interval.high > 0.0);
+    // The mean square of the differences stands for the share of changed cases: here 1/27 in 6 cases.
+    let detectable = comparison.detectable_drop.unwrap();
+    assert!((detectable - 2.801_585 * (1.0_f64 / 27.0 / 6.0).sqrt()).abs() < 1e-6, "{detectable}");
     // Of the 4 ways to sign two equal differences, 2 are as large.
     assert_eq!((comparison.test.as_str(), comparison.p, comparison.p_harm), ("sign flip", Some(0.5), Some(0.25)));
 }

@@ -5,6 +5,8 @@ mod models;
 mod rust;
 mod sim;
 mod sql;
+#[cfg(test)]
+mod tests;
 
 use std::{process::ExitCode, sync::Arc};
 

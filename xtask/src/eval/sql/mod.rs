@@ -1,6 +1,8 @@
 //! `evals/sql`: the loop of the example `sql_refine`, and what its statements return.
 
 mod same_rows;
+#[cfg(test)]
+mod tests;
 
 use std::{num::NonZeroU32, sync::Arc};
 
