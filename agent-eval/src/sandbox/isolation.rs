@@ -62,10 +62,9 @@ pub(super) fn wrapper(limits_processes: bool) -> Vec<&'static str> {
         (true, false) => &APART_AS_USER,
         (false, _) => &[],
     };
-    match here.as_nobody && limits_processes {
-        true => [&AS_NOBODY[..], &APART_AS_USER, &["sh"]].concat(),
-        false => [apart, &["sh"]].concat(),
-    }
+    let words =
+        if here.as_nobody && limits_processes { [&AS_NOBODY[..], &APART_AS_USER].concat() } else { apart.into() };
+    [words, vec!["sh"]].concat()
 }
 
 /// Lets the user whom programs run as write into the folder.
