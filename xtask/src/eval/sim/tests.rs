@@ -5,25 +5,21 @@ use agent_eval::{
     stats::{Interval, wilson},
 };
 
-use super::{CAP, LENIENCE, Simulations, Writer};
+use super::{super::tests::load, CAP, LENIENCE, Simulations, Writer};
 
 const KINDS: [&str; 8] = ["improving", "resampler", "never", "oscillating", "stuck", "instant", "no_exit", "lenient"];
-
-fn set() -> EvalSet {
-    EvalSet::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../evals/sim")).expect("the set loads")
-}
 
 /// The loop report of the writers of one kind.
 async fn report(kind: &'static str, seed: u64) -> LoopReport {
     let filter = Arc::new(move |_: &EvalSet, case: &agent_eval::EvalCase| case.tags.contains(kind));
     let report = ReportOptions { resamples: 500, ..ReportOptions::default() };
     let options = RunOptions { filter: Some(filter), seed, report, ..RunOptions::default() };
-    let report = set().run(&Simulations, options).await.expect("it runs");
+    let report = load("sim").run(&Simulations, options).await.expect("it runs");
     report.sets[0].loops.clone().expect("a loop")
 }
 
 fn writers(kind: &str) -> Vec<Writer> {
-    let set = set();
+    let set = load("sim");
     let of_kind = set.cases.iter().filter(|case| case.tags.contains(kind));
     of_kind.map(|case| Writer::of(case).expect("a writer")).collect()
 }
