@@ -19,8 +19,9 @@ use crate::process;
 ///
 /// A program runs in the folder, with an environment of its own, in its own process group, under resource limits, and,
 /// where the system allows it, in namespaces of its own: without network, and with nothing left of it when it ends.
-/// [`Isolation::here`] says what holds on this system. It can read what its user can read: this is a fence against
-/// accidents and mischief of a model, not against an attacker who knows the kernel. Dropped, the folder is removed.
+/// [`Isolation::here`] says what holds on this system. It can read what its user can read, and write where its user can:
+/// this is a fence against accidents and mischief of a model, not against an attacker who knows the kernel. Dropped, the
+/// folder is removed. It takes a POSIX shell, `sh`.
 ///
 /// ```
 /// use agent_eval::{Sandbox, SandboxEnd, SandboxLimits};
