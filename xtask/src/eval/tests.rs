@@ -49,7 +49,8 @@ async fn replay(name: &str, cases: &[&str]) -> (SetReport, Vec<Trial>) {
 
 /// How many calls are recorded for each trial.
 fn recorded(set: &str) -> BTreeMap<(String, u64), u32> {
-    let text = std::fs::read_to_string(folder(set).join(CASSETTE)).unwrap();
+    // A set that asks no model has no cassette; one that has lost it has failed before.
+    let text = std::fs::read_to_string(folder(set).join(CASSETTE)).unwrap_or_default();
     let mut calls = BTreeMap::new();
     for line in text.lines() {
         let entry: Value = serde_json::from_str(line).unwrap();
@@ -67,6 +68,7 @@ async fn assert_replays(set: &str, cases: &[&str]) {
     assert_eq!((report.total.errors, report.total.unscored), (0, 0));
     let asked: BTreeMap<(String, u64), u32> = trials
         .iter()
+        .filter(|trial| trial.cassette_hits > 0)
         .map(|trial| ((trial.key.case.clone(), u64::from(trial.key.repeat)), trial.cassette_hits))
         .collect();
     let is_meant = |case: &str| cases.is_empty() || cases.contains(&case);
@@ -99,6 +101,11 @@ async fn the_set_calls_replays() {
 async fn the_set_rust_replays() {
     // Some of it: each draft is compiled.
     assert_replays("rust", &["acronym", "best_streak", "clamp_all", "count_leap_years"]).await;
+}
+
+#[tokio::test]
+async fn the_set_sim_comes_to_the_same_everywhere() {
+    assert_replays("sim", &[]).await;
 }
 
 #[test]
