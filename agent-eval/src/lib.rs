@@ -70,6 +70,7 @@ mod check;
 mod checks;
 #[cfg(feature = "cli")]
 mod cli;
+mod file;
 mod filter;
 pub mod import;
 mod json;
@@ -101,7 +102,7 @@ pub use report::{
     GateVerdict, HtmlOptions, JudgeReport, Label, LoopReport, PassAt, REPORT_SCHEMA, Report, ReportBuilder,
     ReportOptions, RunVerdict, SetReport, Tally, TextOptions,
 };
-pub use run::{CaseFilter, CassetteMode, Progress, Resume, RunLog, RunOptions, SetRun, run_sets};
+pub use run::{CaseFilter, CassetteMode, Progress, Resume, RunLog, RunOptions, SetRun, run_sets, score};
 pub use sandbox::{Isolation, Sandbox, SandboxEnd, SandboxLimits, SandboxRun};
 pub use schemas::{baseline_schema, case_schema, label_schema, log_schema, report_schema, set_schema};
 pub use set::{

@@ -158,7 +158,7 @@
 //!
 //! # Feature flags
 //!
-//! - `command` (on by default): `CommandSucceeds`, an evaluator that runs a program.
+//! - `command`: `CommandSucceeds`, an evaluator that runs a program.
 //! - `schema`: `MatchesSchema`, an evaluator that validates JSON.
 
 mod compaction;

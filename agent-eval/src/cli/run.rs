@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     codes::{Fault, Outcome},
-    place::{LATEST, Place, name_of, write_whole},
+    place::{ASKED, LATEST, Place, name_of, write},
     plan::print_plan,
     profile::Profile,
     progress::Console,
@@ -82,16 +82,13 @@ enum Rerun {
 /// What was asked for, kept with the run: it goes on with the same.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+pub(super) struct Asked {
     substrings: Vec<String>,
     filters: Vec<String>,
     partition: Option<String>,
     settings: Settings,
     verdicts: Verdicts,
 }
-
-/// Where a run's `Asked` is, in its folder.
-const ASKED: &str = "command.json";
 
 impl SourceFlags {
     fn mode(self) -> Option<CassetteMode> {
@@ -208,7 +205,7 @@ impl Asked {
         Which { substrings, filters, partition }
     }
 
-    fn source(&self) -> ModelSource {
+    pub(super) fn source(&self) -> ModelSource {
         let Settings { model, base_url, .. } = self.settings.clone();
         ModelSource { model, base_url, cassettes: self.settings.mode(), dir: PathBuf::new() }
     }
@@ -250,10 +247,10 @@ impl Asked {
             return Err(Fault::setup(format!("begin run `{}`: {what}", name_of(dir))));
         }
         let text = serde_json::to_string_pretty(&kept).map_err(|error| Fault::setup(error.to_string()))?;
-        write_whole(&dir.join(ASKED), &(text + "\n"))
+        write(&dir.join(ASKED), &(text + "\n"))
     }
 
-    fn of(dir: &Path) -> Outcome<Self> {
+    pub(super) fn of(dir: &Path) -> Outcome<Self> {
         let path = dir.join(ASKED);
         let failed = |error: &dyn std::fmt::Display| {
             Fault::setup(format!("go on with run `{}`: read {}: {error}", name_of(dir), path.display()))

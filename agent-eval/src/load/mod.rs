@@ -18,7 +18,7 @@ use self::{
     reading::{check_case, check_header, read},
     tree::{Node, Spot, Tree, error_at},
 };
-use crate::{EvalCase, EvalSet, text::listed};
+use crate::{EvalCase, EvalSet, file::write_whole, text::listed};
 
 /// A case, and the file that it is in.
 struct Found {
@@ -121,7 +121,7 @@ impl EvalSet {
     /// Writes the set to a file, in the format of its name's ending.
     ///
     /// # Errors
-    /// A name without a known ending, and what the file system says. What was there before stays then.
+    /// A name without a known ending, and what the file system says; what was there before stays then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let text = self.write(format_of(path)?)?;
@@ -130,13 +130,6 @@ impl EvalSet {
                 .with_source(source)
         })
     }
-}
-
-/// Writes a file so that it is there whole, or what was there before stays.
-pub(crate) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    fs::write(&new, text).and_then(|()| fs::rename(&new, path))
 }
 
 fn format_of(path: &Path) -> Result<SetFormat> {

@@ -103,7 +103,7 @@ fn test(pairs: &[Pair<'_>], seed: u64) -> Tested {
         interval: t.map(|t| t.interval),
         p,
         p_harm,
-        detectable_drop: changed.and_then(|changed| minimum_detectable_drop(count, changed)),
+        detectable_drop: changed.and_then(|changed| minimum_detectable_drop(count, changed)).map(|drop| drop.min(1.0)),
     }
 }
 

@@ -24,7 +24,18 @@ pub(super) struct Attempt {
     pub(super) loop_name: Option<Arc<str>>,
     pub(super) timeout: Option<Duration>,
     pub(super) gold_scorers: bool,
-    pub(super) is_replay: bool,
+    pub(super) wall: Wall,
+}
+
+/// Which time checks are told.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wall {
+    /// How long it takes.
+    Is,
+    /// How long it took.
+    Was(Duration),
+    /// None: it means nothing.
+    None,
 }
 
 /// What an attempt came to.
@@ -264,7 +275,11 @@ impl<'a> Watch<'a> {
             answer,
             stop,
             usage: events.iter().filter_map(|event| event.usage).sum(),
-            wall: (!self.attempt.is_replay).then(|| self.started.elapsed()),
+            wall: match self.attempt.wall {
+                Wall::Is => Some(self.started.elapsed()),
+                Wall::Was(wall) => Some(wall),
+                Wall::None => None,
+            },
             iterations: &self.seen.iterations,
         }
     }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     CassetteMode, Resume, RunLog, RunOptions,
-    attempt::{Attempt, Attempted, panicked, retry_after, trial_error},
+    attempt::{Attempt, Attempted, Wall, panicked, retry_after, trial_error},
     log::{LogWriter, RUN_SCHEMA, differences},
     plan::{PlannedCase, SetRun, plan, seed_of},
     rfc3339,
@@ -130,7 +130,7 @@ fn is_run_again(trial: &Trial, resume: Option<Resume>) -> bool {
 }
 
 /// The sets with the cases that are selected, and how often each is run.
-fn selected(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>]) -> Vec<EvalSet> {
+pub(super) fn selected(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>]) -> Vec<EvalSet> {
     let with_repeats = |case: &PlannedCase<'_>| {
         let repeats = std::num::NonZeroU32::new(case.repeats);
         crate::EvalCase { repeats, ..(*case.case).clone() }
@@ -142,7 +142,7 @@ fn selected(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>]) -> Vec<EvalSet> {
     sets.iter().map(|run| of(run.set)).filter(|set| !set.cases.is_empty()).collect()
 }
 
-fn manifest(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>], options: &RunOptions) -> Manifest {
+pub(super) fn manifest(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>], options: &RunOptions) -> Manifest {
     let mut trials: BTreeMap<String, u64> = BTreeMap::new();
     for case in cases {
         *trials.entry(case.set.name.clone()).or_default() += u64::from(case.repeats);
@@ -291,7 +291,7 @@ impl Run<'_> {
             loop_name: case.subject.loop_name().map(Into::into),
             timeout: options.timeout,
             gold_scorers: options.gold_scorers,
-            is_replay: options.cassettes == CassetteMode::Replay,
+            wall: if options.cassettes == CassetteMode::Replay { Wall::None } else { Wall::Is },
         };
         let mut task = AbortOnDrop(tokio::spawn(attempt.run()));
         (&mut task.0).await.unwrap_or_else(|error| match error.try_into_panic() {

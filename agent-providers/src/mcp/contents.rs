@@ -12,14 +12,21 @@ use serde_json::Value;
 /// text, unless a text says the same.
 pub(super) fn output(result: CallToolResult, text_only: bool) -> ToolOutput {
     let CallToolResult { content, structured_content, is_error, .. } = result;
-    let says_it = |value: &Value| {
-        let texts = content.iter().filter_map(|block| block.as_text());
-        texts.into_iter().any(|text| serde_json::from_str::<Value>(&text.text).is_ok_and(|said| said == *value))
-    };
+    let says_it = |value: &Value| content.iter().filter_map(ContentBlock::as_text).any(|text| says(&text.text, value));
     let structured = structured_content.filter(|value| !says_it(value)).map(|value| Content::Text(value.to_string()));
     let contents = content.into_iter().map(part).chain(structured);
     let contents = contents.map(|content| if text_only { in_words(content) } else { content }).collect();
     ToolOutput { contents, is_error: is_error == Some(true), ..ToolOutput::default() }
+}
+
+/// Whether a text says what a value does: the value itself, or its only field, as SDKs wrap what is no object.
+fn says(text: &str, value: &Value) -> bool {
+    let is = |value: &Value| match value {
+        Value::String(string) if string == text => true,
+        value => serde_json::from_str::<Value>(text).is_ok_and(|said| said == *value),
+    };
+    let wrapped = value.as_object().filter(|fields| fields.len() == 1).and_then(|fields| fields.values().next());
+    is(value) || wrapped.is_some_and(is)
 }
 
 fn part(block: ContentBlock) -> Content {
@@ -146,9 +153,20 @@ mod tests {
 
     #[test]
     fn structured_content_is_not_told_twice() {
-        let result = json!({
-            "content": [{ "type": "text", "text": "{ \"sum\": 3 }" }], "structuredContent": { "sum": 3 }, "isError": true,
-        });
-        assert_eq!(output(result, false), ToolOutput::error("{ \"sum\": 3 }"));
+        let told = |text: &str, structured: Value| {
+            let result = json!({ "content": [{ "type": "text", "text": text }], "structuredContent": structured });
+            output(result, false).contents.len()
+        };
+        assert_eq!(told("{ \"sum\": 3 }", json!({ "sum": 3 })), 1);
+        assert_eq!(told("3", json!({ "result": 3 })), 1);
+        assert_eq!(told("a note", json!({ "content": "a note" })), 1);
+        assert_eq!(told("a note", json!({ "content": "a note", "bytes": 6 })), 2);
+        assert_eq!(told("the sum is 3", json!({ "sum": 3 })), 2);
+    }
+
+    #[test]
+    fn an_error_is_one() {
+        let result = json!({ "content": [{ "type": "text", "text": "the disk is full" }], "isError": true });
+        assert_eq!(output(result, false), ToolOutput::error("the disk is full"));
     }
 }

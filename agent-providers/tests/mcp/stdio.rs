@@ -1,7 +1,7 @@
 //! Servers that are children.
 
 use agent_core::{
-    AgentExt, ChatAgent, ChatMessage, RunContext, Session, StopReason, ToolOutput,
+    AgentExt, ChatAgent, ChatAgentOptions, ChatMessage, RunContext, Session, StopReason, ToolOutput,
     testing::{PairingClient, ScriptedClient},
 };
 use agent_providers::{McpApproval, McpOptions};
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::{call, command, context, named, started, told};
 
 fn agent(model: ScriptedClient, tools: Vec<std::sync::Arc<dyn agent_core::Tool>>) -> ChatAgent {
-    let agent = ChatAgent::new("caller", PairingClient::new(model), Default::default());
+    let agent = ChatAgent::new("caller", PairingClient::new(model), ChatAgentOptions::default());
     tools.into_iter().fold(agent, ChatAgent::tool)
 }
 

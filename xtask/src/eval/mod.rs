@@ -3,7 +3,10 @@
 mod calls;
 mod models;
 mod rust;
+mod sim;
 mod sql;
+#[cfg(test)]
+mod tests;
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -14,6 +17,7 @@ use agent_providers::client_for;
 use calls::Calls;
 use models::Models;
 use rust::RustTasks;
+use sim::Simulations;
 use sql::Sql;
 
 /// Runs the command, and gives its exit code.
@@ -33,13 +37,14 @@ pub(crate) struct Evals;
 
 impl Project for Evals {
     fn subjects(&self) -> Vec<&str> {
-        vec!["calls", "rust", "sql"]
+        vec!["calls", "rust", "sim", "sql"]
     }
 
     fn subject(&self, name: &str, set: &EvalSet, source: &ModelSource) -> Result<Option<Box<dyn Subject>>> {
         Ok(match name {
             "calls" => Some(Box::new(Calls::new(Models::new(source)?))),
             "rust" => Some(Box::new(RustTasks::new(set, source)?)),
+            "sim" => Some(Box::new(Simulations)),
             "sql" => Some(Box::new(Sql::new(Models::new(source)?)?)),
             _ => None,
         })

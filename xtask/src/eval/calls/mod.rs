@@ -1,5 +1,7 @@
 //! `evals/calls`: an agent with tools, and the calls that it makes.
 
+#[cfg(test)]
+mod tests;
 mod tools;
 
 use std::{num::NonZeroU32, sync::Arc};

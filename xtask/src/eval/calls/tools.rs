@@ -12,33 +12,55 @@ pub(super) fn tools() -> Vec<Box<dyn Tool>> {
             let sky = ["clear", "cloudy", "rainy", "windy"][args.city.len() % 4];
             json!({ "city": args.city, "day": args.day, "sky": sky, "degrees": args.city.len() + 4 })
         }),
-        tool("set_timer", "Starts a timer.", |args: Timer| json!({ "runs_for_minutes": args.minutes, "label": args.label })),
-        tool("convert_currency", "Converts an amount of money into another currency.", |args: Conversion| {
-            json!({ "amount": args.amount * 2.0, "currency": args.to, "was": [args.amount, args.from] })
-        }),
-        tool("create_event", "Puts an event into the user's calendar.", |args: Event| {
-            json!({ "created": args.title, "date": args.date, "time": args.time })
-        }),
-        tool("list_events", "Lists the events of a day in the user's calendar.", |args: Day| {
-            json!({ "date": args.date, "events": [{ "id": 7, "title": "Dentist", "time": "15:00" }] })
-        }),
-        tool("delete_event", "Deletes an event from the user's calendar. It cannot be undone.", |args: Deletion| {
-            json!({ "deleted": args.id })
-        }),
-        tool("send_mail", "Sends a mail.", |args: Mail| {
-            json!({ "sent_to": args.to, "subject": args.subject, "words": args.body.split_whitespace().count() })
-        }),
+        tool(
+            "set_timer",
+            "Starts a timer.",
+            |args: Timer| json!({ "runs_for_minutes": args.minutes, "label": args.label }),
+        ),
+        tool(
+            "convert_currency",
+            "Converts an amount of money into another currency.",
+            |args: Conversion| json!({ "amount": args.amount * 2.0, "currency": args.to, "was": [args.amount, args.from] }),
+        ),
+        tool(
+            "create_event",
+            "Puts an event into the user's calendar.",
+            |args: Event| json!({ "created": args.title, "date": args.date, "time": args.time }),
+        ),
+        tool(
+            "list_events",
+            "Lists the events of a day in the user's calendar.",
+            |args: Day| json!({ "date": args.date, "events": [{ "id": 7, "title": "Dentist", "time": "15:00" }] }),
+        ),
+        tool(
+            "delete_event",
+            "Deletes an event from the user's calendar. It cannot be undone.",
+            |args: Deletion| json!({ "deleted": args.id }),
+        ),
+        tool(
+            "send_mail",
+            "Sends a mail.",
+            |args: Mail| json!({ "sent_to": args.to, "subject": args.subject, "words": args.body.split_whitespace().count() }),
+        ),
         tool("find_route", "Finds the way from one place to another.", |args: Route| {
             let minutes = 10 + args.from.len() + args.to.len();
             json!({ "from": args.from, "to": args.to, "by": args.by, "minutes": minutes })
         }),
-        tool("add_to_list", "Adds an item to the user's shopping list.", |args: Item| {
-            json!({ "added": args.item, "quantity": args.quantity })
-        }),
-        tool("set_light", "Turns the light of a room on or off.", |args: Light| json!({ "room": args.room, "on": args.on })),
-        tool("translate", "Translates a text.", |args: Translation| {
-            json!({ "text": format!("[{}] {}", args.language, args.text) })
-        }),
+        tool(
+            "add_to_list",
+            "Adds an item to the user's shopping list.",
+            |args: Item| json!({ "added": args.item, "quantity": args.quantity }),
+        ),
+        tool(
+            "set_light",
+            "Turns the light of a room on or off.",
+            |args: Light| json!({ "room": args.room, "on": args.on }),
+        ),
+        tool(
+            "translate",
+            "Translates a text.",
+            |args: Translation| json!({ "text": format!("[{}] {}", args.language, args.text) }),
+        ),
     ]
 }
 
@@ -46,7 +68,11 @@ fn tool<Args>(name: &str, description: &str, result: fn(Args) -> Value) -> Box<d
 where
     Args: JsonSchema + serde::de::DeserializeOwned + Send + 'static,
 {
-    Box::new(tool_fn(name, description, move |args: Args, _: ToolContext| async move { Ok::<_, BoxError>(result(args)) }))
+    Box::new(tool_fn(
+        name,
+        description,
+        move |args: Args, _: ToolContext| async move { Ok::<_, BoxError>(result(args)) },
+    ))
 }
 
 #[derive(Deserialize, JsonSchema)]

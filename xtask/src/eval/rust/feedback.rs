@@ -53,11 +53,14 @@ pub(super) fn of_compiler(ran: &SandboxRun, program: &Program) -> String {
         return format!("The compiler was stopped: it took too much time or memory.\n{AGAIN}");
     }
     let messages = ran.stderr.lines().filter_map(|line| serde_json::from_str::<Diagnostic>(line).ok());
-    let errors: Vec<Diagnostic> =
-        messages.filter(|message| message.level == "error" && !message.message.starts_with("aborting due to")).collect();
+    let errors: Vec<Diagnostic> = messages
+        .filter(|message| message.level == "error" && !message.message.starts_with("aborting due to"))
+        .collect();
     let told: Vec<String> = errors.iter().filter_map(|error| error.told(program)).take(MOST).collect();
     if told.is_empty() {
-        return format!("The function does not fit its tests: keep the name and the types that were asked for.\n{AGAIN}");
+        return format!(
+            "The function does not fit its tests: keep the name and the types that were asked for.\n{AGAIN}"
+        );
     }
     format!("It does not compile.\n\n{}\n\n{AGAIN}", told.join("\n\n"))
 }
@@ -144,7 +147,8 @@ fn but(ran: &SandboxRun, test: &str) -> String {
     let said = ran.stdout.split_once(&format!("---- {test} stdout ----\n")).map_or("", |(_, said)| said);
     let said = said.split("\n---- ").next().unwrap_or_default();
     // Behind it is what the panic says; before it, what the draft printed, and where the panic was.
-    let panic = said.rsplit_once(" panicked at ").and_then(|(_, panic)| panic.split_once('\n')).map_or("", |(_, said)| said);
+    let panic =
+        said.rsplit_once(" panicked at ").and_then(|(_, panic)| panic.split_once('\n')).map_or("", |(_, said)| said);
     match panic.lines().find_map(|line| line.trim_start().strip_prefix("left: ")) {
         Some(left) if panic.starts_with("assertion `left == right` failed") => format!("it is `{}`", cut(left)),
         _ => match panic.lines().next().filter(|line| !line.is_empty()) {

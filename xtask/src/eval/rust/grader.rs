@@ -81,12 +81,7 @@ impl Grader {
         // The program itself, not one that looks it up anew each time.
         let rustc = PathBuf::from(ask(&["--print", "sysroot"])?).join("bin/rustc");
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Ok(Self {
-            rustc,
-            version: ask(&["--version"])?,
-            graded: Mutex::default(),
-            at_once: Semaphore::new(cores),
-        })
+        Ok(Self { rustc, version: ask(&["--version"])?, graded: Mutex::default(), at_once: Semaphore::new(cores) })
     }
 
     /// The compiler's version: its messages are feedback.
@@ -109,9 +104,8 @@ impl Grader {
     pub(super) fn grade_blocking(&self, task: &Task, answer: &str) -> Result<Grade> {
         let grade = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.map_err(|error| {
-                Error::new(ErrorKind::Store, "make a runtime for the compiler").with_source(error)
-            })?;
+            let runtime = runtime
+                .map_err(|error| Error::new(ErrorKind::Store, "make a runtime for the compiler").with_source(error))?;
             runtime.block_on(self.grade(task, answer))
         };
         // On a thread of its own, since a runtime cannot be entered twice.
@@ -164,7 +158,8 @@ pub(super) fn program(task: &Task, draft: &str) -> Program {
 /// The code of an answer: its first fenced block that has the function, or else its first one, or else all of it. A
 /// block that is not closed ends with the answer.
 pub(super) fn code_of<'a>(answer: &'a str, function: &str) -> &'a str {
-    let blocks = || answer.split("```").skip(1).step_by(2).map(|block| block.split_once('\n').map_or(block, |(_, code)| code));
+    let blocks =
+        || answer.split("```").skip(1).step_by(2).map(|block| block.split_once('\n').map_or(block, |(_, code)| code));
     let has_function = |block: &&str| block.contains(&format!("fn {function}"));
     blocks().find(has_function).or_else(|| blocks().next()).unwrap_or(answer).trim()
 }

@@ -36,7 +36,8 @@ impl RustTasks {
     /// If the set does not allow that programs are run, or there is no compiler.
     pub(crate) fn new(set: &EvalSet, source: &ModelSource) -> Result<Self> {
         if !set.allow_exec {
-            let what = format!("compile what a model writes for set `{}`: write `allow_exec: true` in the set", set.name);
+            let what =
+                format!("compile what a model writes for set `{}`: write `allow_exec: true` in the set", set.name);
             return Err(Error::new(ErrorKind::Invalid, what));
         }
         Ok(Self { models: Models::new(source)?, grader: Arc::new(Grader::new()?) })

@@ -1,6 +1,8 @@
 //! `evals/sql`: the loop of the example `sql_refine`, and what its statements return.
 
 mod same_rows;
+#[cfg(test)]
+mod tests;
 
 use std::{num::NonZeroU32, sync::Arc};
 
@@ -59,9 +61,10 @@ impl Subject for Sql {
             ("same_rows", Value::String(reference)) => {
                 Ok(Some(Arc::new(SameRows::new(self.database.clone(), reference)?)))
             }
-            ("same_rows", _) => {
-                Err(Error::new(ErrorKind::Invalid, format!("compare with the rows of {args}; write one SELECT statement")))
-            }
+            ("same_rows", _) => Err(Error::new(
+                ErrorKind::Invalid,
+                format!("compare with the rows of {args}; write one SELECT statement"),
+            )),
             _ => Ok(None),
         }
     }

@@ -31,7 +31,10 @@ impl SameRows {
     pub(super) fn new(database: Arc<Database>, reference: &str) -> Result<Self> {
         let found = database.query(reference, MAX_ROWS)?;
         if found.is_cut || found.rows.is_empty() {
-            let what = format!("compare with the {} rows of {reference}; 1 to {MAX_ROWS} do", found.rows.len());
+            let count = found.rows.len();
+            let what = format!(
+                "compare with the rows of {reference}: it returns {count}, and 1 to {MAX_ROWS} can be compared"
+            );
             return Err(Error::new(ErrorKind::Invalid, what));
         }
         Ok(Self { database, expected: found.rows, is_ordered: orders(reference) })
@@ -48,10 +51,10 @@ impl SameRows {
                 .with_diff(diff);
         }
         let reason = match (expected[0].len(), found.first().map_or(0, Vec::len)) {
-            (_, 0) => format!("it returns no rows; {} are expected", expected.len()),
-            (right, wrong) if right != wrong => format!("it returns {wrong} columns; {right} are expected"),
+            (_, 0) => format!("it returns no rows instead of {}", expected.len()),
+            (right, wrong) if right != wrong => format!("it returns {wrong} columns instead of {right}"),
             _ if expected.len() == found.len() => format!("{} of {} rows differ", missing.len(), expected.len()),
-            _ => format!("it returns {} rows; {} are expected", found.len(), expected.len()),
+            _ => format!("it returns {} rows instead of {}", found.len(), expected.len()),
         };
         Outcome::fail(reason).with_diff(diff(&missing, &unexpected))
     }
@@ -132,7 +135,11 @@ fn number(value: &Value) -> Option<f64> {
 
 /// The first rows that are missing, and those that are there in their stead.
 fn diff(missing: &[&Row], unexpected: &[&Row]) -> String {
-    [('-', missing), ('+', unexpected)].into_iter().flat_map(|(sign, rows)| side(sign, rows)).collect::<Vec<_>>().join("\n")
+    [('-', missing), ('+', unexpected)]
+        .into_iter()
+        .flat_map(|(sign, rows)| side(sign, rows))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn side(sign: char, rows: &[&Row]) -> Vec<String> {

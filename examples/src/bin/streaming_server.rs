@@ -12,16 +12,13 @@
 //!
 //! It serves this machine only, and asks nobody who they are.
 
-mod parrot;
-mod sse;
-
 use std::{convert::Infallible, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use agent_core::{
     ChatAgent, ChatAgentOptions, ChatMessage, Error, ErrorKind, JsonlStore, Limits, MemoryStore, Result, RunContext,
     Runner, SessionStore, StopReason,
 };
-use agent_examples::ModelArgs;
+use agent_examples::{ModelArgs, Parrot, sse_event};
 use anstream::println;
 use axum::{
     Json, Router,
@@ -89,7 +86,7 @@ async fn say(
     let cancel_on_drop = cx.cancel().clone().drop_guard();
     let events = chat.runner.run(id, ChatMessage::user(text), cx).map(move |update| {
         let _moved_here = &cancel_on_drop;
-        Ok(sse::shown(update))
+        Ok(sse_event(update))
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }
@@ -101,7 +98,7 @@ async fn show(State(chat): State<Chat>, Path(id): Path<String>) -> Result<Json<V
 }
 
 async fn run(cli: Cli) -> Result<StopReason> {
-    let model = cli.model.client_or("chat", || Ok(parrot::Parrot::new(Duration::from_millis(cli.pause))))?;
+    let model = cli.model.client_or("chat", || Ok(Parrot::new(Duration::from_millis(cli.pause))))?;
     println!("{}", cli.model.headline(&model));
     let store: Arc<dyn SessionStore> = match cli.dir {
         Some(dir) => Arc::new(JsonlStore::open(dir)?),

@@ -1,12 +1,12 @@
-//! What a client sees of a run.
+//! A run as server-sent events.
 
 use agent_core::{Delta, Result, Update};
 use axum::response::sse::Event;
 use serde::Serialize;
 use serde_json::json;
 
-/// An update, or the error that ends the run, as an event of the stream.
-pub(super) fn shown(update: Result<Update>) -> Event {
+/// What a client sees of a run: an update, or the error that ends the run, as an event of the stream.
+pub fn sse_event(update: Result<Update>) -> Event {
     match update {
         Ok(Update::Delta(Delta::Text(text))) => event("delta", json!({ "text": text })),
         Ok(Update::Delta(Delta::Reasoning(text))) => event("delta", json!({ "reasoning": text })),

@@ -10,14 +10,15 @@ use futures::{
     stream::{self, BoxStream},
 };
 
-/// Repeats the last message, and says how many there were.
-pub(super) struct Parrot {
+/// A model that is none: it repeats the last message, and says how many there were.
+#[derive(Debug, Clone)]
+pub struct Parrot {
     pause: Duration,
 }
 
 impl Parrot {
     /// One that takes this long for each word.
-    pub(super) fn new(pause: Duration) -> Self {
+    pub fn new(pause: Duration) -> Self {
         Self { pause }
     }
 }
