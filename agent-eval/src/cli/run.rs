@@ -52,12 +52,11 @@ pub(super) struct Run {
     #[arg(long, value_name = "WHICH", help_heading = "Running")]
     rerun: Option<Rerun>,
     /// Say what would be run and what it would take, and run nothing.
-    #[arg(long, help_heading = "Running")]
-    no_run: bool,
+    #[arg(long = "no-run", help_heading = "Running")]
+    only_plan: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "flags that exclude each other")]
 struct SourceFlags {
     /// Replay recorded answers; one that is missing is an error. This is the default.
     #[arg(long, conflicts_with_all = ["record", "live"], help_heading = "Models")]
@@ -101,7 +100,7 @@ impl SourceFlags {
 impl Run {
     pub(super) async fn run(self, project: &dyn Project) -> Outcome<u8> {
         let place = Place::find()?;
-        let no_run = self.no_run;
+        let only_plan = self.only_plan;
         let Planned { asked, dir, resume } = self.planned(&place)?;
         let Asked { settings, verdicts, .. } = &asked;
         let sets = load_all(&place)?;
@@ -112,8 +111,9 @@ impl Run {
         let rules = verdicts.rules()?;
         let report = verdicts.report(&place, &names, &known)?;
         let options = asked.options(project)?;
-        if no_run {
-            return print_plan(&place, &chosen, &options, &report.baselines);
+        if only_plan {
+            print_plan(&place, &chosen, &options, &report.baselines);
+            return Ok(0);
         }
         let source = asked.source();
         let files: Vec<&SetFile> = chosen.iter().map(|(file, _)| *file).collect();
@@ -164,7 +164,7 @@ impl Run {
 
     /// What is to be run, and where it is kept.
     fn planned(self, place: &Place) -> Outcome<Planned> {
-        let Self { which, mut settings, source, verdicts, profile, name, resume, rerun, no_run: _ } = self;
+        let Self { which, mut settings, source, verdicts, profile, name, resume, rerun, only_plan: _ } = self;
         settings.mode = source.mode();
         let resumed = match (&resume, rerun) {
             (None, None) => None,

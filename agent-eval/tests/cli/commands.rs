@@ -97,8 +97,8 @@ fn cap_shows_what_iterations_are_worth() {
                          gains above 39.3
       cap hits           2/6 = 33.3 % (95 %: 9.7–70.0 %)
       stops              4 completed, 2 iteration_limit
-      accepted at exit   4 good, 0 bad
-      not accepted       0 good, 2 bad
+      accepted at exit   4 good, 0 bad (precision 100.0 %)
+      not accepted       0 good, 2 bad (recall 100.0 %)
       wasted iterations  0
       stalls             0.0 % of later iterations
       oscillations       0.0 % of trials with 3 or more

@@ -55,6 +55,20 @@ async fn a_call_that_takes_too_long_is_an_error_result_and_the_server_is_told() 
 }
 
 #[tokio::test]
+async fn every_call_that_waits_for_a_server_that_dies_is_told_why() {
+    let tools = started("plain", McpOptions::default()).await;
+    let [hang, die, hanging] =
+        [named(&tools, "hang").await, named(&tools, "die").await, named(&tools, "hanging").await];
+    let (first, second, third) = tokio::join!(call(&*hang, json!({})), call(&*hang, json!({})), call(&*die, json!({})));
+    assert!(told(&first).contains("went away before it answered: it ended with exit code 3"), "{first:?}");
+    assert_eq!((&first, &first), (&second, &third));
+    assert!(!tools.have_changed());
+    // Another one, which may have other tools.
+    assert_eq!(call(&*hanging, json!({})).await, ToolOutput::text("0"));
+    assert!(tools.have_changed());
+}
+
+#[tokio::test]
 async fn a_list_without_an_end_is_an_error() {
     let options = McpOptions { start: Duration::from_secs(2), ..McpOptions::default() };
     let tools = started("has no end", options).await;
