@@ -117,12 +117,13 @@
 //! # Files
 //!
 //! Sets are read from YAML, JSON, JSON Lines, CSV and folders ([`SetFormat`]), with errors that name the line and the
-//! remedy; [`import`] reads those of other tools.
+//! remedy; [`import`] reads those of other tools, and [`export`] writes them.
 
 mod check;
 mod checks;
 #[cfg(feature = "cli")]
 mod cli;
+pub mod export;
 mod file;
 mod filter;
 pub mod import;

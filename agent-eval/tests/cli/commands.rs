@@ -235,6 +235,11 @@ fn a_report_is_made_again_in_every_form() {
     let html = workspace.eval(&["report", "it", "--html", "-o", "page.html"]);
     assert_eq!(html.code, Some(0), "{html:?}");
     assert_eq!(workspace.read("page.html"), workspace.read("target/evals/it/report.html"));
+    let shown = |page: &str| page.matches("<details class=\"trial\">").count();
+    let not_passed = shown(&workspace.read("page.html"));
+    let all = workspace.eval(&["report", "it", "--html", "--all-trials", "-o", "all.html"]);
+    assert_eq!(all.code, Some(0), "{all:?}");
+    assert!(shown(&workspace.read("all.html")) > not_passed, "trials that passed are shown on demand");
     assert_eq!(
         workspace.eval(&["report", "it", "--format", "json"]).out,
         workspace.read("target/evals/it/report.json")
