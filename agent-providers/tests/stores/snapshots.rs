@@ -60,7 +60,7 @@ fn a_sqlite_snapshot_and_what_follows_are_the_fold_of_all_events() {
 fn a_postgres_snapshot_and_what_follows_are_the_fold_of_all_events() {
     let Some(server) = PostgresServer::start() else { return };
     let runtime = Runtime::new().unwrap();
-    proptest!(ProptestConfig::with_cases(24), |(every in 1..6_u32, batches in any_batches())| {
+    proptest!(ProptestConfig::with_cases(12), |(every in 1..6_u32, batches in any_batches())| {
         runtime.block_on(async {
             check(&postgres(&server.url(), every).await, &said("").id.to_string(), batches).await;
         });
