@@ -8,13 +8,14 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{Format, Limits, LoopStep, Spent, StopReason, Usage, ledger::Ledger};
+use crate::{Format, Limits, LoopStep, Spent, StopReason, Usage, ids, ledger::Ledger};
 
 /// One run: its id, its limits and what it spent, shared by every agent that it reaches. A clone is cheap.
 ///
@@ -46,25 +47,38 @@ struct Run {
     limits: Limits,
     cancel: CancellationToken,
     start: Instant,
+    /// What it had run for before it was taken up here.
+    before: Duration,
     model_calls: AtomicU32,
     tool_calls: AtomicU32,
     tokens: AtomicU64,
 }
 
+impl Run {
+    fn new(id: Uuid, limits: Limits, cancel: CancellationToken, spent: Spent) -> Self {
+        let Spent { model_calls, tool_calls, tokens, wall } = spent;
+        Self {
+            id,
+            limits,
+            cancel,
+            start: Instant::now(),
+            before: wall,
+            model_calls: AtomicU32::new(model_calls),
+            tool_calls: AtomicU32::new(tool_calls),
+            tokens: AtomicU64::new(tokens),
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.before.saturating_add(self.start.elapsed())
+    }
+}
+
 impl RunContext {
     /// A run that starts now, with these limits.
     pub fn new(limits: Limits) -> Self {
-        let run = Run {
-            id: Uuid::now_v7(),
-            limits,
-            cancel: CancellationToken::new(),
-            start: Instant::now(),
-            model_calls: AtomicU32::new(0),
-            tool_calls: AtomicU32::new(0),
-            tokens: AtomicU64::new(0),
-        };
         Self {
-            run: Arc::new(run),
+            run: Arc::new(Run::new(ids::next(), limits, CancellationToken::new(), Spent::default())),
             path: Arc::from([]),
             format: None,
             content_in_spans: false,
@@ -73,6 +87,14 @@ impl RunContext {
             depth: 0,
             scratch: Arc::default(),
         }
+    }
+
+    /// The same run, taken up after it had spent so much, perhaps in a process that is gone: its calls, tokens and time
+    /// count on from there, and between then and now it spent nothing. The cancellation and the [scratch](Self::scratch)
+    /// are shared with this context; what is spent is not.
+    pub fn taken_up(&self, id: Uuid, spent: Spent) -> Self {
+        let run = Run::new(id, self.run.limits, self.run.cancel.clone(), spent);
+        Self { run: Arc::new(run), ..self.clone() }
     }
 
     /// The run's id (UUID version 7); every event of the run carries it.
@@ -107,7 +129,7 @@ impl RunContext {
             model_calls: self.run.model_calls.load(Relaxed),
             tool_calls: self.run.tool_calls.load(Relaxed),
             tokens: self.run.tokens.load(Relaxed),
-            wall: self.run.start.elapsed(),
+            wall: self.run.elapsed(),
         }
     }
 
@@ -165,12 +187,22 @@ impl RunContext {
     /// [`StopReason::Cancelled`] if it is cancelled, [`StopReason::BudgetExhausted`] if its tokens or its time are
     /// used up.
     pub fn check(&self) -> Result<(), StopReason> {
-        if self.run.cancel.is_cancelled() {
-            return Err(StopReason::Cancelled);
+        let out_of_tokens = || self.run.limits.tokens.is_some_and(|max| self.run.tokens.load(Relaxed) >= max);
+        match self.interruption() {
+            Some(stop) => Err(stop),
+            None if out_of_tokens() => Err(StopReason::BudgetExhausted),
+            None => Ok(()),
         }
-        let out_of_tokens = self.run.limits.tokens.is_some_and(|max| self.run.tokens.load(Relaxed) >= max);
-        let out_of_time = self.run.limits.wall.is_some_and(|max| self.run.start.elapsed() >= max);
-        if out_of_tokens || out_of_time { Err(StopReason::BudgetExhausted) } else { Ok(()) }
+    }
+
+    /// What interrupts the run at this moment: whether it is cancelled or out of time. [`interrupted`](Self::interrupted)
+    /// waits for that.
+    pub fn interruption(&self) -> Option<StopReason> {
+        if self.run.cancel.is_cancelled() {
+            return Some(StopReason::Cancelled);
+        }
+        let out_of_time = self.run.limits.wall.is_some_and(|max| self.run.elapsed() >= max);
+        out_of_time.then_some(StopReason::BudgetExhausted)
     }
 
     /// Takes one model call, or says why there is none. To be asked before each call, with [`spend`](Self::spend)
@@ -222,10 +254,10 @@ impl RunContext {
             return StopReason::Cancelled;
         };
         // The timer stands still while a task never waits.
-        if self.run.start.elapsed() >= wall && !self.run.cancel.is_cancelled() {
-            return StopReason::BudgetExhausted;
+        if let Some(stop) = self.interruption() {
+            return stop;
         }
-        let end = self.run.start.checked_add(wall);
+        let end = self.run.start.checked_add(wall.saturating_sub(self.run.before));
         let out_of_time = async {
             match end {
                 Some(end) => tokio::time::sleep_until(end).await,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{ChatMessage, Content, Role};
+use crate::{ChatMessage, Content, Role, RunContext, ids};
 
 /// One committed step of a session: applied in the order rewind, messages, state.
 ///
@@ -43,6 +43,21 @@ pub struct Event {
 impl Event {
     /// The author of the caller's words. No agent may have this name.
     pub const CALLER: &'static str = "user";
+
+    /// The caller says this.
+    pub(crate) fn by_caller(message: ChatMessage, cx: &RunContext) -> Self {
+        Self {
+            id: ids::next(),
+            run: cx.id(),
+            author: Self::CALLER.into(),
+            path: no_path(),
+            rewind: None,
+            messages: vec![message],
+            state: Vec::new(),
+            usage: None,
+            escalate: false,
+        }
+    }
 
     /// Whether its last message is an answer: assistant text without a call or an approval request.
     pub fn is_final_response(&self) -> bool {

@@ -166,6 +166,12 @@
 //! # }
 //! ```
 //!
+//! # Durable runs
+//!
+//! [`Steps`] is the seam for engines that keep a journal, such as durable execution or a queue of work in a database: it
+//! hands out a session's next event, and the agent does not move until that is accepted. A new process applies the
+//! journal, runs nothing, and goes on.
+//!
 //! # Errors
 //!
 //! There is one [`Error`] for the workspace. Its [`ErrorKind`] says what to do about it; the error of a service or a
@@ -214,12 +220,14 @@ mod emitter;
 mod error;
 mod event;
 mod format;
+mod ids;
 mod ledger;
 mod limits;
 mod message;
 mod response;
 mod runner;
 mod session;
+mod steps;
 mod store;
 mod telemetry;
 #[cfg(feature = "testing")]
@@ -245,6 +253,7 @@ pub use message::{ChatMessage, Content, Role, ToolCall, ToolResult};
 pub use response::{AgentResponse, Unfinished};
 pub use runner::Runner;
 pub use session::{Session, Turn};
+pub use steps::{Step, Steps};
 pub use store::{JsonlStore, MemoryStore, SessionStore, Stored};
 pub use tool::{Tool, ToolContext, ToolFn, ToolOutput, ToolSpec, exit_loop, tool_fn};
 pub use typed::{Typed, run_typed};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// What a run may spend, everything that it reaches included; none is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -22,7 +24,7 @@ impl Default for Limits {
 }
 
 /// What a run has spent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Model calls that were allowed.
     pub model_calls: u32,
@@ -30,6 +32,6 @@ pub struct Spent {
     pub tool_calls: u32,
     /// Input and output tokens together.
     pub tokens: u64,
-    /// Time since the context was made.
+    /// Time since the context was made; of a run that was [taken up](crate::RunContext::taken_up), the time before, too.
     pub wall: Duration,
 }

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use futures_util::StreamExt;
-
 use crate::{
     ChatMessage, Content, Error, ErrorKind, Event, Result, Role, StopReason, Update, Updates, Usage,
-    emitter::{ended, no_end},
+    draft::push,
+    emitter::next_update,
 };
 
 /// What a run came to: its events, the tokens they report, and why it ended.
@@ -27,14 +26,13 @@ impl AgentResponse {
     /// The run's, and [`ErrorKind::Contract`] if it has no end or goes on after it.
     pub async fn collect(mut updates: Updates<'_>) -> Result<Self> {
         let mut fold = Fold::default();
-        while let Some(update) = updates.next().await {
-            match update? {
+        loop {
+            match next_update(&mut updates).await? {
                 Update::Delta(_) => (),
                 Update::Event(event) => fold.add(event),
-                Update::Done(stop) => return ended(updates, stop).await.map(|stop| fold.end(stop)),
+                Update::Done(stop) => return Ok(fold.end(stop)),
             }
         }
-        Err(no_end())
     }
 
     /// The text of the last assistant message that has any; empty if none has.
@@ -91,9 +89,12 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
+    #[inline]
     pub(crate) fn add(&mut self, event: Event) {
-        self.usage += event.usage.unwrap_or_default();
-        self.events.push(event);
+        if let Some(usage) = event.usage {
+            self.usage += usage;
+        }
+        push(&mut self.events, event);
     }
 
     pub(crate) fn end(self, stop: StopReason) -> AgentResponse {

@@ -6,14 +6,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use futures_util::StreamExt;
 use tokio::sync::OwnedMutexGuard;
-use uuid::Uuid;
 
 use crate::{
     Agent, ChatMessage, Emitter, Event, Result, RunContext, SessionStore, StateChange, StopReason, Update, Updates,
     calls::{CallLog, check_answers},
-    emitter::{ended, no_end, updates_in},
+    emitter::{next_update, updates_in},
     telemetry,
 };
 
@@ -76,15 +74,15 @@ impl Shared {
         let stored = self.store.load(id).await?;
         let (mut session, mut version) = (stored.session, stored.version);
         if let Some(message) = message {
-            let event = caller_says(message, cx);
+            let event = Event::by_caller(message, cx);
             session.apply(&event);
             check_answers(&session, &CallLog::of(session.messages()))?;
             version = self.store.append(id, version, std::slice::from_ref(&event)).await?;
         }
         let mut run = self.agent.run(&mut session, cx);
         let stop = loop {
-            match run.next().await.ok_or_else(no_end)?? {
-                Update::Done(stop) => break ended(run, stop).await?,
+            match next_update(&mut run).await? {
+                Update::Done(stop) => break stop,
                 Update::Event(event) => {
                     version = self.append(id, version, &event).await?;
                     out.send(|| Update::Event(event)).await;
@@ -92,6 +90,7 @@ impl Shared {
                 Update::Delta(delta) => out.delta(delta).await,
             }
         };
+        drop(run);
         drop(turn);
         Ok(stop)
     }
@@ -146,20 +145,6 @@ impl fmt::Debug for Runner {
 
 fn is_temporary(change: &StateChange) -> bool {
     change.key().starts_with("temp:")
-}
-
-fn caller_says(message: ChatMessage, cx: &RunContext) -> Event {
-    Event {
-        id: Uuid::now_v7(),
-        run: cx.id(),
-        author: Event::CALLER.into(),
-        path: Arc::from([]),
-        rewind: None,
-        messages: vec![message],
-        state: Vec::new(),
-        usage: None,
-        escalate: false,
-    }
 }
 
 fn lock(running: &Gates) -> MutexGuard<'_, HashMap<String, Weak<tokio::sync::Mutex<()>>>> {

@@ -91,8 +91,12 @@
 //!
 //! # Features
 //!
-//! `ring` (default) or `aws-lc-rs`: the cryptography of TLS. With neither, the process's default provider of `rustls` is
-//! used; where there is one, it is preferred. `sqlite` and `postgres`, off by default: the stores.
+//! | feature | what it adds |
+//! |---|---|
+//! | `ring` (default), `aws-lc-rs` | the cryptography of TLS. With neither, the process's default provider of `rustls` is used; where there is one, it is preferred |
+//! | `mcp` | `McpTools`: tools of MCP servers, started as children or reached over HTTP; `McpServer`: any agent as a tool over standard input and output |
+//! | `sqlite`, `postgres` | `SqliteStore`, `PostgresStore`: sessions in databases |
+//! | `restate` | `DurableAgent`, whose runs survive machines, on a Restate server |
 
 mod answer;
 mod anthropic;
@@ -100,11 +104,15 @@ mod anthropic;
 mod cases;
 mod client_for;
 mod dialect;
+#[cfg(feature = "restate")]
+mod durable;
 mod error;
 mod extra;
 mod framing;
 mod gemini;
 mod limited;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod media;
 mod ollama;
 mod openai_chat;
@@ -125,13 +133,17 @@ mod wire;
 
 pub use anthropic::Anthropic;
 pub use client_for::{client_for, client_from_vars};
+#[cfg(feature = "restate")]
+pub use durable::{DurableAgent, DurableOptions, Rejection, Reply, Status, Words};
 pub use error::{ProviderError, ProviderErrorKind};
 pub use gemini::Gemini;
 pub use limited::{Limited, LimitedOptions};
+#[cfg(feature = "mcp")]
+pub use mcp::{McpApproval, McpCommand, McpEndpoint, McpOptions, McpServer, McpTools};
 pub use ollama::Ollama;
 pub use openai_chat::OpenAi;
 pub use openai_responses::OpenAiResponses;
-pub use recorded::{CassetteMode, Recorded, RecordedClient};
+pub use recorded::{CassetteMode, NotRecorded, Recorded, RecordedClient};
 pub use retry::{Retry, RetryOptions};
 pub use secret::Secret;
 #[cfg(feature = "postgres")]

@@ -3,6 +3,8 @@
 //! The examples themselves are in `src/bin`, one file each, to be read from top to bottom.
 
 mod command_line;
+#[cfg(doctest)]
+mod guide;
 mod own_sampling;
 mod parrot;
 mod printer;

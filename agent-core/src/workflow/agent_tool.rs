@@ -1,14 +1,11 @@
 //! An agent as a tool of another.
 
-use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    Agent, BoxError, Session, StopReason, Tool, ToolContext, ToolFn, ToolOutput, Update,
-    emitter::{ended, no_end},
-    response::Fold,
-    tool_fn,
+    Agent, BoxError, Session, StopReason, Tool, ToolContext, ToolFn, ToolOutput, Update, emitter::next_update,
+    response::Fold, tool_fn,
 };
 
 /// What a model tells an agent that it uses as a tool.
@@ -56,12 +53,11 @@ async fn ask(agent: &dyn Agent, request: String, cx: &ToolContext) -> ToolOutput
     let mut updates = agent.run(&mut session, &run);
     let mut fold = Fold::default();
     let end = loop {
-        match updates.next().await {
-            None => break Err(no_end()),
-            Some(Err(error)) => break Err(error),
-            Some(Ok(Update::Delta(_))) => (),
-            Some(Ok(Update::Event(event))) => fold.add(event),
-            Some(Ok(Update::Done(stop))) => break ended(updates, stop).await,
+        match next_update(&mut updates).await {
+            Err(error) => break Err(error),
+            Ok(Update::Delta(_)) => (),
+            Ok(Update::Event(event)) => fold.add(event),
+            Ok(Update::Done(stop)) => break Ok(stop),
         }
     };
     let response = fold.end(StopReason::Completed);

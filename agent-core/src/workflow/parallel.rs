@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Agent, AgentInfo, Draft, Emitter, Error, ErrorKind, Event, Result, RunContext, Session, StopReason, Update,
-    Updates,
-    emitter::{ended, no_end},
-    updates,
+    Updates, emitter::next_update, updates,
 };
 
 /// Agents that run at once, each on a fork of the session; their events are committed to the session as they come.
@@ -64,9 +62,9 @@ impl ParallelAgent {
         let mut runs: FuturesUnordered<_> =
             forks.iter_mut().map(|(at, fork, cx)| next(*at, self.branches[*at].run(fork, cx))).collect();
         while let Some((at, update, rest)) = runs.next().await {
-            match update.ok_or_else(no_end)?? {
+            match update? {
                 Update::Done(stop) => {
-                    ends.insert(at, ended(rest, stop).await?);
+                    ends.insert(at, stop);
                     if !stop.is_suspended() {
                         done.ends.insert(at, stop);
                         if !runs.is_empty() {
@@ -126,8 +124,8 @@ impl ParallelAgent {
 }
 
 /// The branch's next update, with the branch's number and the rest of its run.
-async fn next(at: usize, mut run: Updates<'_>) -> (usize, Option<Result<Update>>, Updates<'_>) {
-    let update = run.next().await;
+async fn next(at: usize, mut run: Updates<'_>) -> (usize, Result<Update>, Updates<'_>) {
+    let update = next_update(&mut run).await;
     (at, update, run)
 }
 

@@ -7,6 +7,7 @@ mod emitter;
 mod laws;
 mod runner;
 mod session;
+mod steps;
 mod support;
 mod testing;
 mod tools;
