@@ -90,7 +90,7 @@ async fn everything() {
     Error: Operation failed | <image/png, 4033 bytes>
     Here are 2 resource links to resources available in this server: | [demo://resource/dynamic/blob/1] Blob Resource 1 (text/plain): Resource 1: plaintext resource | [demo://resource/dynamic/text/2] Text Resource 2 (text/plain): Resource 2: plaintext resource
     Returning resource reference for Resource 1: | [demo://resource/dynamic/text/1]
-    Resource 1: This is a plaintext resource created at 10:52:04 PM | You can access this resource using the URI: demo://resource/dynamic/text/1
+    Resource 1: This is a plaintext resource created at TIME | You can access this resource using the URI: demo://resource/dynamic/text/1
     Long running operation completed. Duration: 0.2 seconds, Steps: 2.
     "#);
     tools.close().await;
