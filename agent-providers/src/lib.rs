@@ -1,4 +1,4 @@
-//! Chat clients for real model services. **A stream that ends before its service said so is an error, never an end**;
+//! Chat clients for real model services, and sessions in databases. **A stream that ends before its service said so is an error, never an end**;
 //! so an agent never takes half an answer for a whole one.
 //!
 //! | client | protocol |
@@ -77,12 +77,26 @@
 //! # }
 //! ```
 //!
+//! # Sessions in databases
+//!
+//! | store | where | its processes |
+//! |---|---|---|
+//! | `SqliteStore` (feature `sqlite`) | one file, with SQLite compiled in | any number, on one machine |
+//! | `PostgresStore` (feature `postgres`) | a database of PostgreSQL | any number, on any number of machines |
+//!
+//! Both are [`SessionStore`](agent_core::SessionStore)s for a [`Runner`](agent_core::Runner): an append is whole and lasting, the
+//! later of two writers gets a [`Conflict`](agent_core::ErrorKind::Conflict), and a load costs a snapshot and what came since.
+//! They do not make a tool's effect and its record one: a process that is killed between the two runs an approved call again
+//! when another goes on. Where that matters, let the tool note its call's id with its effect, and look there first.
+//!
 //! # Features
 //!
 //! | feature | what it adds |
 //! |---|---|
 //! | `ring` (default), `aws-lc-rs` | the cryptography of TLS. With neither, the process's default provider of `rustls` is used; where there is one, it is preferred |
 //! | `mcp` | `McpTools`: tools of MCP servers, started as children or reached over HTTP; `McpServer`: any agent as a tool over standard input and output |
+//! | `sqlite`, `postgres` | `SqliteStore`, `PostgresStore`: sessions in databases |
+//! | `restate` | `DurableAgent`, whose runs survive machines, on a Restate server |
 
 mod answer;
 mod anthropic;
@@ -90,6 +104,8 @@ mod anthropic;
 mod cases;
 mod client_for;
 mod dialect;
+#[cfg(feature = "restate")]
+mod durable;
 mod error;
 mod extra;
 mod framing;
@@ -117,6 +133,8 @@ mod wire;
 
 pub use anthropic::Anthropic;
 pub use client_for::{client_for, client_from_vars};
+#[cfg(feature = "restate")]
+pub use durable::{DurableAgent, DurableOptions, Rejection, Reply, Status, Words};
 pub use error::{ProviderError, ProviderErrorKind};
 pub use gemini::Gemini;
 pub use limited::{Limited, LimitedOptions};

@@ -12,6 +12,7 @@ pages! {
     Approvals: "approvals.md",
     Budgets: "budgets.md",
     Testing: "testing.md",
+    Evaluating: "evaluating.md",
     Providers: "providers.md",
     Sessions: "sessions.md",
     Migrating: "migrating.md",

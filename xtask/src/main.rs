@@ -25,7 +25,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
-        Task::Bench(_) => bench::Bench::run(),
+        Task::Bench(bench) => bench.run(),
         Task::Ci(ci) => ci.run(),
         Task::Eval(eval) => return eval::run(*eval),
         Task::Inspect(inspect) => inspect.run(),

@@ -4,7 +4,20 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::{bless::Bless, codes, gate::Gate, lint::Lint, list::List, run::Run};
+use super::{
+    bless::Bless,
+    cap::Cap,
+    codes,
+    compare::Compare,
+    gate::Gate,
+    import::Import,
+    lint::Lint,
+    list::List,
+    report::ReportOn,
+    run::Run,
+    score::Score,
+    show::{Diff, Show},
+};
 use crate::Project;
 
 /// Evaluates agents: runs sets of cases, compares runs, and says what may go in.
@@ -24,10 +37,17 @@ pub struct EvalCommand {
 #[derive(Debug, Clone, Subcommand)]
 enum Action {
     Run(Box<Run>),
+    Score(Box<Score>),
+    Compare(Compare),
+    Gate(Gate),
+    Cap(Cap),
+    Bless(Bless),
+    Show(Show),
+    Diff(Diff),
     List(List),
     Lint(Lint),
-    Bless(Bless),
-    Gate(Gate),
+    Import(Import),
+    Report(ReportOn),
 }
 
 impl EvalCommand {
@@ -39,10 +59,17 @@ impl EvalCommand {
         let done = match self.action {
             None => self.run.run(project).await,
             Some(Action::Run(run)) => run.run(project).await,
+            Some(Action::Score(score)) => score.run(project).await,
+            Some(Action::Compare(compare)) => compare.run(),
+            Some(Action::Gate(gate)) => gate.run(),
+            Some(Action::Cap(cap)) => cap.run(),
+            Some(Action::Bless(bless)) => bless.run(),
+            Some(Action::Show(show)) => show.run(),
+            Some(Action::Diff(diff)) => diff.run(),
             Some(Action::List(list)) => list.run(),
             Some(Action::Lint(lint)) => lint.run(project),
-            Some(Action::Bless(bless)) => bless.run(),
-            Some(Action::Gate(gate)) => gate.run(),
+            Some(Action::Import(import)) => import.run(),
+            Some(Action::Report(report)) => report.run(),
         };
         done.unwrap_or_else(|fault| {
             let style = anstyle::AnsiColor::Red.on_default().bold();

@@ -2,8 +2,11 @@
 
 mod args;
 mod bless;
+mod cap;
 mod codes;
+mod compare;
 mod gate;
+mod import;
 mod lint;
 mod list;
 mod place;
@@ -13,8 +16,12 @@ mod progress;
 mod project;
 mod report;
 mod run;
+mod score;
 mod sets;
 mod settings;
+mod show;
+mod timeline;
+mod trials;
 mod verdict;
 
 pub use args::EvalCommand;

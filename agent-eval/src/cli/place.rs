@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     RunLog,
+    file::write_whole,
     run::rfc3339,
     text::{listed, nearest},
 };
@@ -73,7 +74,8 @@ impl Place {
         }
         let named = self.runs().join(run);
         let path = PathBuf::from(run);
-        if let Some(found) = [named, path].into_iter().find(|dir| dir.join("trials.jsonl").is_file()) {
+        let is_run = |dir: &PathBuf| ["trials.jsonl", ASKED].iter().any(|file| dir.join(file).is_file());
+        if let Some(found) = [named, path].into_iter().find(is_run) {
             return Ok(found);
         }
         let known: Vec<String> = self.all_runs().iter().rev().map(|dir| name_of(dir)).collect();
@@ -99,6 +101,9 @@ impl Place {
     }
 }
 
+/// Where it is kept what was asked for, in a run's folder: before its log is there.
+pub(super) const ASKED: &str = "command.json";
+
 /// The name of the run that began last.
 pub(super) const LATEST: &str = "latest";
 
@@ -108,13 +113,6 @@ pub(super) fn name_of(dir: &Path) -> String {
 }
 
 /// Writes a file so that it is there whole or not at all.
-pub(super) fn write_whole(path: &Path, text: &str) -> Outcome<()> {
-    let failed = |error| Fault::setup(format!("write {}: {error}", path.display()));
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let new = PathBuf::from(new);
-    if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir).map_err(failed)?;
-    }
-    fs::write(&new, text).and_then(|()| fs::rename(&new, path)).map_err(failed)
+pub(super) fn write(path: &Path, text: &str) -> Outcome<()> {
+    write_whole(path, text).map_err(|error| Fault::setup(format!("write {}: {error}", path.display())))
 }

@@ -66,6 +66,13 @@ fn profiles(path: &Path) -> Outcome<BTreeMap<String, Profile>> {
     Ok(profiles)
 }
 
+/// A message about a type, as one would say it.
+fn in_words(message: &str) -> String {
+    let number = ["a nonzero u32", "usize", "u32", "u64"].iter().find(|number| message.ends_with(**number));
+    let text = number.map(|number| format!("{}a whole number", message.trim_end_matches(number)));
+    text.unwrap_or_else(|| message.replace("a sequence", "a list"))
+}
+
 struct File {
     name: String,
     text: String,
@@ -98,7 +105,7 @@ impl File {
     }
 
     fn fault(&self, error: &toml::de::Error) -> Fault {
-        let what = unknown_name(error.message(), &Verdicts::KEYS).unwrap_or_else(|| error.message().to_owned());
+        let what = unknown_name(error.message(), &Verdicts::KEYS).unwrap_or_else(|| in_words(error.message()));
         self.at(error.span().unwrap_or(0..0), &what)
     }
 

@@ -1,8 +1,10 @@
 //! Reports, printed and written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{codes::Outcome, place::write_whole, settings::Format, verdict::text_options};
+use clap::Args;
+
+use super::{codes::Outcome, gate::Judged, place::write, settings::Format, verdict::text_options};
 use crate::{ExitRules, Report};
 
 impl Format {
@@ -38,7 +40,7 @@ pub(super) fn write_reports(
 ) -> Outcome<Vec<&'static str>> {
     let mut written = vec!["trials.jsonl"];
     for (format, file) in formats.iter().filter_map(|format| Some((format, format.file()?))) {
-        write_whole(&dir.join(file), &format.render(report, rules))?;
+        write(&dir.join(file), &format.render(report, rules))?;
         written.push(file);
     }
     Ok(written)
@@ -47,4 +49,33 @@ pub(super) fn write_reports(
 /// Prints the report for a terminal.
 pub(super) fn print(report: &Report, rules: &ExitRules) {
     anstream::print!("{}", Format::Table.render(report, rules));
+}
+
+/// Report on a run again, in another form or with other gates.
+#[derive(Debug, Clone, Args)]
+pub(super) struct ReportOn {
+    #[command(flatten)]
+    judged: Judged,
+    /// In which form.
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: Format,
+    /// As one page for a browser: `--format html`.
+    #[arg(long, conflicts_with = "format")]
+    html: bool,
+    /// Where to write it [default: the standard output].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl ReportOn {
+    pub(super) fn run(self) -> Outcome<u8> {
+        let (report, rules) = self.judged.report()?;
+        let format = if self.html { Format::Html } else { self.format };
+        let text = format.render(&report, &rules);
+        match &self.output {
+            None => anstream::print!("{text}"),
+            Some(path) => write(path, &anstream::adapter::strip_str(&text).to_string())?,
+        }
+        Ok(report.exit_code(&rules))
+    }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     codes::{Fault, Outcome},
-    place::{LATEST, Place, name_of, write_whole},
+    place::{ASKED, LATEST, Place, name_of, write},
     plan::print_plan,
     profile::Profile,
     progress::Console,
@@ -52,12 +52,11 @@ pub(super) struct Run {
     #[arg(long, value_name = "WHICH", help_heading = "Running")]
     rerun: Option<Rerun>,
     /// Say what would be run and what it would take, and run nothing.
-    #[arg(long, help_heading = "Running")]
-    no_run: bool,
+    #[arg(long = "no-run", help_heading = "Running")]
+    only_plan: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "flags that exclude each other")]
 struct SourceFlags {
     /// Replay recorded answers; one that is missing is an error. This is the default.
     #[arg(long, conflicts_with_all = ["record", "live"], help_heading = "Models")]
@@ -82,16 +81,13 @@ enum Rerun {
 /// What was asked for, kept with the run: it goes on with the same.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+pub(super) struct Asked {
     substrings: Vec<String>,
     filters: Vec<String>,
     partition: Option<String>,
     settings: Settings,
     verdicts: Verdicts,
 }
-
-/// Where a run's `Asked` is, in its folder.
-const ASKED: &str = "command.json";
 
 impl SourceFlags {
     fn mode(self) -> Option<CassetteMode> {
@@ -104,7 +100,7 @@ impl SourceFlags {
 impl Run {
     pub(super) async fn run(self, project: &dyn Project) -> Outcome<u8> {
         let place = Place::find()?;
-        let no_run = self.no_run;
+        let only_plan = self.only_plan;
         let Planned { asked, dir, resume } = self.planned(&place)?;
         let Asked { settings, verdicts, .. } = &asked;
         let sets = load_all(&place)?;
@@ -115,8 +111,9 @@ impl Run {
         let rules = verdicts.rules()?;
         let report = verdicts.report(&place, &names, &known)?;
         let options = asked.options(project)?;
-        if no_run {
-            return print_plan(&place, &chosen, &options, &report.baselines);
+        if only_plan {
+            print_plan(&place, &chosen, &options, &report.baselines);
+            return Ok(0);
         }
         let source = asked.source();
         let files: Vec<&SetFile> = chosen.iter().map(|(file, _)| *file).collect();
@@ -167,7 +164,7 @@ impl Run {
 
     /// What is to be run, and where it is kept.
     fn planned(self, place: &Place) -> Outcome<Planned> {
-        let Self { which, mut settings, source, verdicts, profile, name, resume, rerun, no_run: _ } = self;
+        let Self { which, mut settings, source, verdicts, profile, name, resume, rerun, only_plan: _ } = self;
         settings.mode = source.mode();
         let resumed = match (&resume, rerun) {
             (None, None) => None,
@@ -208,7 +205,7 @@ impl Asked {
         Which { substrings, filters, partition }
     }
 
-    fn source(&self) -> ModelSource {
+    pub(super) fn source(&self) -> ModelSource {
         let Settings { model, base_url, .. } = self.settings.clone();
         ModelSource { model, base_url, cassettes: self.settings.mode(), dir: PathBuf::new() }
     }
@@ -250,10 +247,10 @@ impl Asked {
             return Err(Fault::setup(format!("begin run `{}`: {what}", name_of(dir))));
         }
         let text = serde_json::to_string_pretty(&kept).map_err(|error| Fault::setup(error.to_string()))?;
-        write_whole(&dir.join(ASKED), &(text + "\n"))
+        write(&dir.join(ASKED), &(text + "\n"))
     }
 
-    fn of(dir: &Path) -> Outcome<Self> {
+    pub(super) fn of(dir: &Path) -> Outcome<Self> {
         let path = dir.join(ASKED);
         let failed = |error: &dyn std::fmt::Display| {
             Fault::setup(format!("go on with run `{}`: read {}: {error}", name_of(dir), path.display()))

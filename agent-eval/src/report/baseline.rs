@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Report, SetReport};
+use crate::{Report, SetReport, file::write_whole};
 
 /// The version of a baseline's file format.
 pub const BASELINE_SCHEMA: &str = "agent-eval-baseline/1";
@@ -131,9 +131,7 @@ impl Baseline {
         let failed = |error| store("write", &path).with_source(error);
         let mut text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))?;
         text.push('\n');
-        fs::create_dir_all(dir).map_err(failed)?;
-        let new = path.with_extension("json.new");
-        fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(failed)?;
+        write_whole(&path, &text).map_err(failed)?;
         Ok(path)
     }
 }

@@ -12,6 +12,7 @@ use super::{
     compare::compare,
     gates::judge_gates,
     judges::{Judged, judge_report},
+    labels::{Label, Labels, of_case},
     loops::{Step, loop_report},
     tally::{Resampling, count, total},
 };
@@ -34,6 +35,8 @@ pub struct ReportOptions {
     pub min_gain: f64,
     /// How often cases are resampled for an interval; 2,000 by default.
     pub resamples: usize,
+    /// What people said of answers; judges are measured by it.
+    pub labels: Vec<Label>,
     /// The day that quarantines are judged by; the day on which the run began if absent.
     pub today: Option<SystemTime>,
 }
@@ -46,6 +49,7 @@ impl Default for ReportOptions {
             baselines: Vec::new(),
             min_gain: 0.01,
             resamples: 2_000,
+            labels: Vec::new(),
             today: None,
         }
     }
@@ -78,6 +82,7 @@ pub struct ReportBuilder {
     manifest: Manifest,
     sets: Vec<EvalSet>,
     options: ReportOptions,
+    labels: Labels,
     /// By set, case and repeat.
     rows: BTreeMap<String, BTreeMap<String, BTreeMap<u32, Row>>>,
     tokens: u64,
@@ -88,6 +93,7 @@ pub struct ReportBuilder {
 pub(super) struct Row {
     pub(super) verdict: Verdict,
     pub(super) usage: Usage,
+    pub(super) judge_usage: Usage,
     pub(super) wall_ms: u64,
     pub(super) stop: Option<StopReason>,
     pub(super) failed: bool,
@@ -101,21 +107,22 @@ pub(super) struct Row {
 impl ReportBuilder {
     /// A report without trials yet.
     pub fn new(manifest: Manifest, sets: Vec<EvalSet>, options: ReportOptions) -> Self {
-        Self { manifest, sets, options, rows: BTreeMap::new(), tokens: 0 }
+        let labels = Labels::new(&options.labels);
+        Self { manifest, sets, options, labels, rows: BTreeMap::new(), tokens: 0 }
     }
 
     /// One more trial; one that is there already is replaced.
     pub fn add(&mut self, trial: &Trial) {
-        self.tokens = self.tokens.saturating_add(trial.usage.total());
+        self.tokens = self.tokens.saturating_add(trial.usage.total()).saturating_add(trial.judge_usage.total());
         let cases = self.rows.entry(trial.key.set.clone()).or_default();
-        cases.entry(trial.key.case.clone()).or_default().insert(trial.key.repeat, Row::of(trial));
+        cases.entry(trial.key.case.clone()).or_default().insert(trial.key.repeat, Row::of(trial, &self.labels));
     }
 
     pub(crate) fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// All tokens used, those of replaced trials included.
+    /// All tokens used, those of judges and of replaced trials included.
     pub(crate) fn tokens(&self) -> u64 {
         self.tokens
     }
@@ -200,17 +207,19 @@ impl SetBuilder<'_> {
             None => warn(detectable(cases.len() as u64)),
         }
         let judged = self.set.cases.iter().flat_map(|case| {
-            let label = human_label(case);
+            let label = of_case(case);
             let rows = self.rows.get(&case.id).into_iter().flat_map(BTreeMap::values);
             rows.flat_map(|row| &row.judged).map(move |judged| (judged, label))
         });
+        let total = total(&all, resampling);
+        let judge_usage = total.judge_usage;
         SetReport {
             name: name.clone(),
-            total: total(&all, resampling),
+            total,
             tags: tags.into_iter().map(of_tag).collect(),
             pass_at: pass_at(&all),
             loops,
-            judges: judge_report(judged),
+            judges: judge_report(judged, judge_usage),
             comparison,
             gates: Vec::new(), // when all sets are known
             cases,
@@ -230,7 +239,7 @@ impl SetBuilder<'_> {
             id: case.id.clone(),
             tags: case.tags.union(&self.set.defaults.tags).cloned().collect(),
             group: case.group.clone(),
-            tally: count(rows().map(|row| (row.verdict, row.usage, row.wall_ms))),
+            tally: count(rows()),
             verdicts: rows().map(|row| row.verdict).collect(),
             quarantine,
             failures: rows().filter_map(|row| row.failure.as_deref().cloned()).collect(),
@@ -239,7 +248,7 @@ impl SetBuilder<'_> {
 }
 
 impl Row {
-    fn of(trial: &Trial) -> Self {
+    fn of(trial: &Trial, labels: &Labels) -> Self {
         let failure = || Failure {
             repeat: trial.key.repeat,
             error: trial.error.as_ref().map(|error| error.message.clone()),
@@ -249,13 +258,14 @@ impl Row {
         Self {
             verdict: trial.verdict,
             usage: trial.usage,
+            judge_usage: trial.judge_usage,
             wall_ms: trial.wall_ms,
             stop: trial.stop,
             failed: trial.error.is_some(),
             steps: trial.iterations.iter().map(Step::of).collect(),
             infrastructure: trial.error.as_ref().is_some_and(|error| error.infrastructure),
             setup: trial.error.as_ref().is_some_and(|error| error.setup),
-            judged: trial.outcomes.iter().filter_map(|outcome| Judged::of(&outcome.outcome)).collect(),
+            judged: Judged::all(trial, labels),
             failure: (trial.verdict != Verdict::Pass).then(|| Box::new(failure())),
         }
     }
@@ -276,15 +286,6 @@ fn detectable(cases: u64) -> String {
     const CHANGED: f64 = 0.2;
     let drop = minimum_detectable_drop(cases, CHANGED).unwrap_or(1.0).min(1.0) * 100.0;
     format!("with {cases} cases a drop below {drop:.1} points would go unseen, if a fifth of them change at all")
-}
-
-/// `human_verdict` in a case's metadata: `pass` or `fail`.
-fn human_label(case: &EvalCase) -> Option<bool> {
-    match case.metadata.get("human_verdict")?.as_str()? {
-        "pass" => Some(true),
-        "fail" => Some(false),
-        _ => None,
-    }
 }
 
 fn cut(answer: &str) -> String {

@@ -11,6 +11,7 @@ mod html;
 mod json;
 mod judges;
 mod junit;
+mod labels;
 mod loops;
 mod markdown;
 mod model;
@@ -23,6 +24,9 @@ pub(crate) mod words;
 pub use baseline::{BASELINE_SCHEMA, Baseline, CaseBaseline};
 pub use build::{ReportBuilder, ReportOptions};
 pub use gates::Gate;
+pub use html::HtmlOptions;
+pub(crate) use json::Judged as JudgedReport;
+pub use labels::Label;
 pub use model::{
     CaseReport, Comparison, Confusion, Failure, GateResult, GateVerdict, JudgeReport, LoopReport, PassAt,
     REPORT_SCHEMA, Report, SetReport, Tally,

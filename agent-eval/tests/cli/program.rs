@@ -6,7 +6,7 @@ use agent_core::{
     Agent, ChatClient, ChatMessage, Draft, Error, ErrorKind, Result, StopReason, Usage, agent_fn,
     testing::ScriptedAgent,
 };
-use agent_eval::{EvalCommand, EvalSet, ModelSource, Project, Subject, TrialSpec, subject_fn};
+use agent_eval::{EvalCommand, EvalSet, ModelSource, Project, SetupError, Subject, TrialSpec, subject_fn};
 use agent_loop::{LoopAgent, LoopEvaluation, LoopOptions, evaluate_fn};
 use clap::Parser;
 
@@ -86,6 +86,10 @@ fn acts<'a>(trial: &'a TrialSpec<'a>) -> Made<'a> {
                 "flaky" if repeat.is_multiple_of(2) => "good",
                 "bad" | "flaky" => "bad",
                 "down" => return Err(Error::new(ErrorKind::Provider, "ask the service").transient()),
+                "unrecorded" => {
+                    let why = SetupError::new("the call is not in the cassette; record it");
+                    return Err(Error::new(ErrorKind::Invalid, "replay a call").with_source(why));
+                }
                 "hangs" => std::future::pending().await,
                 "slow" => {
                     tokio::time::sleep(Duration::from_millis(10)).await;

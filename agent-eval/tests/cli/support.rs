@@ -26,10 +26,14 @@ pub(crate) struct Ran {
 }
 
 impl Workspace {
+    /// An empty folder.
+    pub(crate) fn empty() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
     /// A project with the set `small`, of cases that act so.
     pub(crate) fn with(acts: &[&str]) -> Self {
-        let workspace = Self { dir: tempfile::tempdir().unwrap() };
-        workspace.set("small", "acts", acts)
+        Self::empty().set("small", "acts", acts)
     }
 
     /// And one more set.
@@ -64,6 +68,12 @@ impl Workspace {
         fs::read_to_string(self.path().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
+    /// How many whole lines the log of a run has.
+    pub(crate) fn lines(&self, run: &str) -> usize {
+        fs::read(self.run_dir(run).join("trials.jsonl"))
+            .map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count())
+    }
+
     /// The command, not started yet.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -83,6 +93,22 @@ impl Workspace {
     /// Runs `eval` with these arguments.
     pub(crate) fn eval(&self, arguments: &[&str]) -> Ran {
         ran(self.command(arguments).output().unwrap())
+    }
+}
+
+impl Ran {
+    /// The code, and what was said on both outputs.
+    pub(crate) fn told(&self) -> String {
+        let code = self.code.map_or("killed".to_owned(), |code| code.to_string());
+        format!("{}{}-> {code}\n", self.err, self.out)
+    }
+}
+
+impl Ran {
+    /// What was told, without times.
+    pub(crate) fn timeless(&self) -> String {
+        let time = regex::Regex::new(r"\+?\d+\.\d+ ?s\b").unwrap();
+        time.replace_all(&self.told(), "TIME").into_owned()
     }
 }
 

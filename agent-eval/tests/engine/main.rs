@@ -1,9 +1,13 @@
 //! The engine and its reports, with agents that play scripts.
 
 mod gates;
+mod judges;
+mod look;
 mod loops;
+mod pages;
 mod reports;
 mod resume;
 mod running;
 mod scale;
 mod support;
+mod traps;

@@ -57,7 +57,7 @@ async fn a_sqlite_file_that_others_keep_locked_is_a_transient_error() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = store.append("a", 1, &[said("two")]).await.unwrap_err();
     let told = shown(&error).replace(dir.path().to_str().unwrap(), "[dir]");
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(told, @"Store (transient): append to a session in session database `[dir]/sessions.db`: others kept it locked for 10 ms; try again, raise `busy_timeout`, or write from fewer processes: database is locked: Error code 5: database is locked");
     assert_eq!(store.load("a").await.unwrap().version, 1, "readers do not wait for a writer");
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(store.append("a", 1, &[said("two")]).await.unwrap(), 2);
@@ -122,11 +122,12 @@ async fn a_database_that_cannot_be_used_says_why_and_keeps_the_password() {
         assert!(!format!("{error:?} {error:#}").contains("hush"), "{error:?}");
         report.push(shown(&error));
     }
-    let port = ready.split(['/', ':']).nth(5).unwrap();
+    let port = &server.port.to_string();
     insta::assert_snapshot!(report.join("\n").replace(port, "PORT"));
 
     let store = PostgresStore::connect(url("", ""), PostgresStoreOptions::default()).await.unwrap();
-    insta::assert_snapshot!(format!("{store:?}").replace(port, "PORT"));
+    let shown = format!("{store:?}").replace(port, "PORT");
+    insta::assert_snapshot!(shown, @"PostgresStore { database: \"database `postgres` at 127.0.0.1:PORT\", options: PostgresStoreOptions { snapshot_every: Some(100), connections: 8, wait: 30s } }");
 }
 
 #[tokio::test]
@@ -163,8 +164,8 @@ async fn a_pool_that_has_no_connection_left_says_so() {
     let blocked = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     while other.query_one(blocked, &[]).await.unwrap().get::<_, i64>(0) == 0 {}
     let error = store.load("a").await.unwrap_err();
-    let port = server.url().split(['/', ':']).nth(4).unwrap().to_owned();
-    insta::assert_snapshot!(shown(&error).replace(&port, "PORT"));
+    let told = shown(&error).replace(&server.port.to_string(), "PORT");
+    insta::assert_snapshot!(told, @"Store (transient): wait for a connection to database `postgres` at 127.0.0.1:PORT: all 1 are in use; try again, or raise `connections`");
     other.batch_execute("COMMIT").await.unwrap();
     assert_eq!(waiting.await.unwrap().unwrap(), 1);
 }

@@ -5,7 +5,7 @@ use std::{
     net::TcpListener,
     os::unix::{fs::chown, process::CommandExt},
     path::{Path, PathBuf},
-    process::{self, Child, Command, Stdio},
+    process::{Child, Command, Stdio},
     thread,
     time::Duration,
 };
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 /// process ends in any other way: a shell stops it as soon as nobody holds the other end of its standard input.
 pub(crate) struct PostgresServer {
     shell: Child,
-    port: u16,
+    pub(crate) port: u16,
     _dir: TempDir,
 }
 
@@ -47,20 +47,10 @@ impl PostgresServer {
             chown(dir.path(), Some(uid), Some(gid)).unwrap();
         }
         let data = dir.path().join("data");
-        // The first one that is made is kept for the other tests: to copy it takes a tenth of the time.
-        let kept = programs.to_str().unwrap().replace('/', "-");
-        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("postgres{kept}"));
-        if kept.exists() {
-            copy(&kept, &data);
-        } else {
-            let mut init = as_user(&programs.join("initdb"), user);
-            init.args(["--no-sync", "--auth=trust", "--username=tester", "--encoding=UTF8", "--locale=C", "-D"]);
-            run(init.arg(&data));
-            let own = kept.with_extension(process::id().to_string());
-            copy(&data, &own);
-            // If that fails, another test was faster.
-            fs::rename(&own, &kept).or_else(|_| fs::remove_dir_all(&own)).unwrap();
-        }
+        let mut init = as_user(&programs.join("initdb"), user);
+        init.args(["--no-sync", "--auth=trust", "--username=tester", "--encoding=UTF8", "--locale=C", "-D"]).arg(&data);
+        let done = init.output().unwrap();
+        assert!(done.status.success(), "initdb: {}", String::from_utf8_lossy(&done.stderr));
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let server = Self { shell: serve(&programs, user, dir.path(), port, arguments), port, _dir: dir };
         // If not, somebody else took the port.
@@ -95,15 +85,6 @@ impl Drop for PostgresServer {
         drop(self.shell.stdin.take());
         self.shell.wait().unwrap();
     }
-}
-
-fn copy(from: &Path, to: &Path) {
-    run(Command::new("cp").arg("-a").args([from, to]));
-}
-
-fn run(command: &mut Command) {
-    let done = command.output().unwrap();
-    assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
 fn serve(programs: &Path, user: Option<User>, dir: &Path, port: u16, arguments: &[&str]) -> Child {

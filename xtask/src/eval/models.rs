@@ -27,6 +27,13 @@ impl Models {
     pub(crate) fn new(source: &ModelSource) -> Result<Self> {
         let live = source.model.as_deref().map(|model| client_for(model, source.base_url.as_deref())).transpose()?;
         let path = source.dir.join(CASSETTE);
+        if source.cassettes == CassetteMode::Replay && !path.exists() {
+            let context = format!(
+                "replay {}: it is not there; record it with `--record --model PROVIDER:NAME`, or ask with `--live`",
+                path.display()
+            );
+            return Err(Error::new(ErrorKind::Invalid, context));
+        }
         let cassette = match source.cassettes {
             CassetteMode::Live => None,
             // What is there stays: a recording that was broken off goes on, and one case can be added.

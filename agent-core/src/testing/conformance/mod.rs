@@ -23,8 +23,9 @@ use crate::{ChatMessage, ErrorKind, Event, Session, SessionStore, Stored};
 /// }
 /// ```
 ///
-/// It stores some thousand small events, most of them in one session, and one of 1 MiB. Among the ids are empty, very long (4000 bytes) and otherwise
-/// odd ones, because callers choose them: a store whose back end cannot take an id must escape it.
+/// It stores some thousand small events, most of them in one session, and one of 1 MiB. Among the ids are empty, very
+/// long (4000 bytes) and otherwise odd ones, because callers choose them: a store whose back end cannot take an id must
+/// escape it.
 ///
 /// # Panics
 /// If the store breaks a rule; the message says which. Outside a tokio runtime.

@@ -1,6 +1,6 @@
 //! Which database it is, connections to it, and what goes wrong with them.
 
-use std::{fmt, num::NonZeroUsize, time::Duration};
+use std::{error::Error as StdError, fmt, io, num::NonZeroUsize, time::Duration};
 
 use agent_core::{Error, ErrorKind, Result};
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType};
@@ -84,8 +84,7 @@ fn told(context: String, error: tokio_postgres::Error) -> Error {
 /// Whether the same may succeed later: the connection broke, or the server is busy, starting or stopping.
 /// The classes: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
 fn is_transient(error: &tokio_postgres::Error) -> bool {
-    let connection =
-        error.is_closed() || std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
+    let connection = error.is_closed() || error.source().is_some_and(<dyn StdError>::is::<io::Error>);
     connection || error.code().is_some_and(|code| matches!(&code.code()[..2], "08" | "40" | "53" | "55" | "57"))
 }
 

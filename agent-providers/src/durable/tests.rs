@@ -1,0 +1,303 @@
+//! Turns on a journal in memory, whose process may die at any entry.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use agent_core::{
+    ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, ChatRequest, ChatResponse, ChatUpdate, Content, Error,
+    ErrorKind, Result, Role, RunContext, Session, Step, Steps, StopReason, ToolCall, ToolContext, Usage,
+    testing::PairingClient, tool_fn,
+};
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxStream};
+use serde_json::{Value, json};
+
+use super::{
+    Reply, Status,
+    turn::{Ask, Failure, Journal, SharedSteps, ask, failure, turn},
+    types::Answer,
+};
+
+/// What outlives a process.
+#[derive(Default)]
+struct Book {
+    /// Names, and results as JSON.
+    steps: Vec<(String, Result<String, Failure>)>,
+    answers: Vec<Result<Answer, Failure>>,
+    shown: Vec<Status>,
+    /// What people answer, in order; when there is nothing left, they cancel.
+    people: VecDeque<Answer>,
+}
+
+/// Where a process dies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Death {
+    /// After the step of this number was made, before it is in the journal.
+    Before(usize),
+    /// After it is in the journal.
+    After(usize),
+}
+
+struct Memory {
+    book: Arc<Mutex<Book>>,
+    steps: usize,
+    answers: usize,
+    death: Option<Death>,
+    /// The step before which the turn is cancelled.
+    cancelled: Option<usize>,
+}
+
+impl Memory {
+    fn new(book: &Arc<Mutex<Book>>, death: Option<Death>) -> Self {
+        Self { book: book.clone(), steps: 0, answers: 0, death, cancelled: None }
+    }
+
+    async fn die(&self, here: Death) {
+        if self.death == Some(here) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Journal for Memory {
+    fn take<'a>(
+        &'a mut self,
+        name: String,
+        steps: &'a SharedSteps,
+        asked: Ask,
+    ) -> BoxFuture<'a, Result<Step, Failure>> {
+        self.step(name, steps, asked).boxed()
+    }
+
+    fn answer<'a>(&'a mut self, status: &'a Status) -> BoxFuture<'a, Result<Answer, Failure>> {
+        self.show(status);
+        let mut book = self.book.lock().unwrap();
+        if self.answers == book.answers.len() {
+            let answer = book.people.pop_front().ok_or(Failure::Cancelled);
+            book.answers.push(answer);
+        }
+        self.answers += 1;
+        std::future::ready(book.answers[self.answers - 1].clone()).boxed()
+    }
+
+    fn show(&mut self, status: &Status) {
+        self.book.lock().unwrap().shown.push(status.clone());
+    }
+}
+
+impl Memory {
+    async fn step(&mut self, name: String, steps: &SharedSteps, asked: Ask) -> Result<Step, Failure> {
+        let at = self.steps;
+        self.steps += 1;
+        if at == self.book.lock().unwrap().steps.len() {
+            let result = if self.cancelled.take_if(|cancelled| *cancelled == at).is_some() {
+                Err(Failure::Cancelled)
+            } else {
+                let step = ask(steps.clone(), asked).await;
+                step.map(|step| serde_json::to_string(&step).unwrap()).map_err(|error| failure(&error))
+            };
+            self.die(Death::Before(at)).await;
+            self.book.lock().unwrap().steps.push((name.clone(), result));
+            self.die(Death::After(at)).await;
+        }
+        let (kept, result) = self.book.lock().unwrap().steps[at].clone();
+        assert_eq!(kept, name, "the same steps in the same order");
+        result.map(|step| serde_json::from_str(&step).unwrap())
+    }
+}
+
+fn yes(call_id: &str) -> Answer {
+    Answer { call_id: call_id.to_owned(), rejected: None }
+}
+
+fn no(call_id: &str, why: &str) -> Answer {
+    Answer { call_id: call_id.to_owned(), rejected: Some(why.to_owned()) }
+}
+
+#[derive(Clone, Default)]
+struct Count(Arc<AtomicU32>);
+
+impl Count {
+    fn up(&self) {
+        self.0.fetch_add(1, SeqCst);
+    }
+
+    fn get(&self) -> u32 {
+        self.0.load(SeqCst)
+    }
+}
+
+/// A model whose n-th answer in a conversation is the n-th of these: names of tools to call, or else a text.
+struct Plan {
+    lines: &'static [&'static [&'static str]],
+    asked: Count,
+}
+
+impl ChatClient for Plan {
+    fn model(&self) -> &'static str {
+        "plan"
+    }
+
+    fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
+        self.asked.up();
+        let said = request.messages.iter().filter(|message| message.role == Role::Assistant).count();
+        let Some(line) = self.lines.get(said) else {
+            return stream::iter([Err(Error::new(ErrorKind::Unsupported, "say more"))]).boxed();
+        };
+        let call = |(at, name): (usize, &&str)| {
+            let id = format!("call_{said}_{at}");
+            Content::ToolCall(ToolCall { id, name: (*name).to_owned(), arguments: json!({}) })
+        };
+        let message = match line {
+            [text] if text.contains(' ') => ChatMessage::assistant(*text),
+            calls => ChatMessage::new(Role::Assistant, calls.iter().enumerate().map(call)),
+        };
+        let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+        let response = ChatResponse { message, usage, stop: StopReason::Completed, model: "plan".to_owned() };
+        stream::iter([Ok(ChatUpdate::Done(response))]).boxed()
+    }
+}
+
+/// A process: its agent, and what it did to the world.
+#[derive(Clone, Default)]
+struct World {
+    asked: Count,
+    looked: Count,
+    paid: Count,
+}
+
+impl World {
+    fn steps(&self, lines: &'static [&'static [&'static str]]) -> SharedSteps {
+        let tool = |name, count: &Count| {
+            let count = count.clone();
+            tool_fn(name, "Does it.", move |_: Value, _: ToolContext| {
+                count.up();
+                async { Ok("done") }
+            })
+        };
+        let model = PairingClient::new(Plan { lines, asked: self.asked.clone() });
+        let agent = ChatAgent::new("clerk", model, ChatAgentOptions::default())
+            .tool(tool("look", &self.looked))
+            .tool(tool("pay", &self.paid).needs_approval());
+        let steps = Steps::new(agent, Session::new(), RunContext::default());
+        Arc::new(tokio::sync::Mutex::new(steps.ended_by(|session| {
+            let last = session.messages().last()?;
+            let is_answer = last.role == Role::Assistant && !last.text().is_empty();
+            is_answer.then_some(StopReason::Completed)
+        })))
+    }
+}
+
+/// A turn in which the caller says "go".
+async fn go(journal: &mut Memory, steps: &SharedSteps) -> Result<Reply, Failure> {
+    turn(journal, steps, Some(ChatMessage::user("go"))).await
+}
+
+/// The roles and texts, without ids.
+fn lines(session: &Session) -> Vec<String> {
+    session.messages().iter().map(|message| format!("{:?} {:?}", message.role, message.contents)).collect()
+}
+
+const ERRAND: &[&[&str]] = &[&["look"], &["pay"], &["look", "look"], &["All done."]];
+
+fn book(people: impl IntoIterator<Item = Answer>) -> Arc<Mutex<Book>> {
+    Arc::new(Mutex::new(Book { people: people.into_iter().collect(), ..Book::default() }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_dies_at_any_step_is_followed_by_one_that_ends_the_same() {
+    let whole = World::default();
+    let undisturbed = book([yes("call_1_0")]);
+    let steps = whole.steps(ERRAND);
+    let reply = go(&mut Memory::new(&undisturbed, None), &steps).await.unwrap();
+    let usage = Usage { input_tokens: 40, output_tokens: 4, ..Usage::default() };
+    assert_eq!(reply, Reply { stop: StopReason::Completed, text: "All done.".to_owned(), usage });
+    assert_eq!((whole.asked.get(), whole.looked.get(), whole.paid.get()), (4, 3, 1));
+    let session = steps.lock().await.session().clone();
+    let count = undisturbed.lock().unwrap().steps.len();
+    assert_eq!(count, 13);
+
+    for at in 0..count {
+        for death in [Death::Before(at), Death::After(at)] {
+            let (world, book) = (World::default(), book([yes("call_1_0")]));
+            let first = world.steps(ERRAND);
+            let mut memory = Memory::new(&book, Some(death));
+            let died = tokio::time::timeout(Duration::from_secs(1), go(&mut memory, &first)).await;
+            assert!(died.is_err(), "{death:?}");
+            drop((first, memory));
+            let second = world.steps(ERRAND);
+            let ended = go(&mut Memory::new(&book, None), &second).await.unwrap();
+            assert_eq!(ended, reply, "{death:?}");
+            assert_eq!(lines(second.lock().await.session()), lines(&session), "{death:?}");
+            // Only what was in the air is done again.
+            let again = u32::from(matches!(death, Death::Before(_)));
+            assert!(world.asked.get() <= 4 + again, "{death:?}: asked {} times", world.asked.get());
+            assert!(world.paid.get() <= 1 + again, "{death:?}: paid {} times", world.paid.get());
+        }
+    }
+}
+
+#[tokio::test]
+async fn several_approvals_are_answered_one_by_one() {
+    const TWO: &[&[&str]] = &[&["pay", "pay"], &["All done."]];
+    let (world, book) = (World::default(), book([no("call_0_1", "too much"), no("unknown", ""), yes("call_0_0")]));
+    let steps = world.steps(TWO);
+    let reply = go(&mut Memory::new(&book, None), &steps).await.unwrap();
+    assert_eq!((reply.stop, world.paid.get()), (StopReason::Completed, 1));
+    let book = book.lock().unwrap();
+    let open: Vec<usize> = book.shown.iter().map(|status| status.approvals.len()).collect();
+    assert_eq!(open, [0, 2, 1, 1, 1, 0, 0], "asked about, answered, asked again");
+}
+
+#[tokio::test]
+async fn a_turn_that_is_cancelled_while_it_waits_keeps_its_question() {
+    let (world, book) = (World::default(), book([]));
+    let steps = world.steps(ERRAND);
+    let reply = go(&mut Memory::new(&book, None), &steps).await.unwrap();
+    assert_eq!((reply.stop, world.paid.get()), (StopReason::Cancelled, 0));
+    let status = book.lock().unwrap().shown.last().cloned().unwrap();
+    assert_eq!((status.stop, status.approvals.len()), (Some(StopReason::Cancelled), 1));
+    assert_eq!(steps.lock().await.session().open_approvals(), status.approvals);
+}
+
+#[tokio::test]
+async fn a_turn_that_is_cancelled_between_two_steps_ends_by_itself() {
+    let (world, book) = (World::default(), book([yes("call_1_0")]));
+    let steps = world.steps(ERRAND);
+    let mut memory = Memory::new(&book, None);
+    memory.cancelled = Some(2); // the model wants to look
+    let reply = go(&mut memory, &steps).await.unwrap();
+    assert_eq!((reply.stop, world.asked.get(), world.looked.get()), (StopReason::Cancelled, 1, 0));
+
+    // A replay is cancelled at the same place.
+    let again = world.steps(ERRAND);
+    assert_eq!(go(&mut Memory::new(&book, None), &again).await.unwrap(), reply);
+    assert_eq!((again.lock().await.session(), world.asked.get()), (steps.lock().await.session(), 1));
+}
+
+#[tokio::test]
+async fn a_turn_that_fails_for_good_says_why_and_keeps_what_it_recorded() {
+    let (world, book) = (World::default(), book([]));
+    let steps = world.steps(&[&["look"]]);
+    let failed = go(&mut Memory::new(&book, None), &steps).await.unwrap_err();
+    let message = "say more".to_owned();
+    assert_eq!(failed, Failure::Failed { code: 501, message: message.clone() });
+    let status = book.lock().unwrap().shown.last().cloned().unwrap();
+    assert_eq!(status, Status { error: Some(message), ..Status::default() });
+    assert_eq!(steps.lock().await.session().messages().len(), 3);
+}
+
+#[tokio::test]
+async fn a_forged_answer_fails_before_anything_runs() {
+    let (world, book) = (World::default(), book([]));
+    let steps = world.steps(ERRAND);
+    let forged = Some(ChatMessage::approve("call_1_0"));
+    let failed = turn(&mut Memory::new(&book, None), &steps, forged).await.unwrap_err();
+    assert!(matches!(failed, Failure::Failed { code: 400, .. }), "{failed:?}");
+    assert_eq!((world.asked.get(), steps.lock().await.session()), (0, &Session::new()));
+}

@@ -1,0 +1,358 @@
+//! The durable worker and its server as processes that are killed.
+//!
+//! They run where there is a Restate server: the program that `RESTATE_SERVER` names, or that of the npm package
+//! `@restatedev/restate-server` below `target/peers`. `DURABLE_KILLS` is how many runs are disturbed, 3 by default.
+
+mod support;
+
+use std::{
+    env, fs, io,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use agent_core::Session;
+use agent_loop::LoopOutcome;
+use agent_providers::Status;
+use serde_json::json;
+use support::{example, transcript};
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(50);
+
+/// What an undisturbed run asks of the model.
+const CALLS: usize = 10;
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A process that is killed with what holds it.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.0.kill().unwrap(); // SIGKILL
+        self.0.wait().unwrap();
+    }
+}
+
+fn server_program() -> Option<PathBuf> {
+    let installed = "../target/peers/node_modules/@restatedev/restate-server-linux-x64/bin/restate-server";
+    let installed = || Path::new(env!("CARGO_MANIFEST_DIR")).join(installed);
+    let program = env::var_os("RESTATE_SERVER").map_or_else(installed, PathBuf::from);
+    if !program.exists() {
+        println!("skipped: RESTATE_SERVER names no Restate server, and none is below target/peers");
+        return None;
+    }
+    Some(program)
+}
+
+/// A server with its data, a worker with its notes, and how to reach them.
+struct Site {
+    program: PathBuf,
+    dir: TempDir,
+    ingress: u16,
+    admin: u16,
+    nodes: u16,
+    worker: u16,
+    serves: Option<Killed>,
+    works: Option<Killed>,
+}
+
+impl Site {
+    /// None where there is no server.
+    fn open() -> Option<Self> {
+        let program = server_program()?;
+        let dir = tempfile::tempdir().unwrap();
+        let [ingress, admin, nodes, worker] = [(); 4].map(|()| free_port());
+        let config = format!("[ingress]\nbind-port = {ingress}\n[admin]\nbind-port = {admin}\n");
+        fs::write(dir.path().join("config.toml"), config).unwrap();
+        let mut site = Self { program, dir, ingress, admin, nodes, worker, serves: None, works: None };
+        site.start_server();
+        site.start_worker("first");
+        let worker = json!({ "uri": format!("http://127.0.0.1:{worker}") }).to_string();
+        site.until("a server that knows the worker", |site| {
+            post(site.admin, "/deployments", &worker).ok().filter(|(status, _)| *status < 300)
+        });
+        Some(site)
+    }
+
+    fn start_server(&mut self) {
+        self.serves = None;
+        let mut command = Command::new(&self.program);
+        command.args(["--bind-ip", "127.0.0.1", "--listen-mode", "tcp", "--no-logo"]);
+        command.arg("--base-dir").arg(self.dir.path().join("server"));
+        command.env("RESTATE_CONFIG", self.dir.path().join("config.toml")).env("DO_NOT_TRACK", "1");
+        command.env("RESTATE_BIND_PORT", self.nodes.to_string()).env("RESTATE_DEFAULT_NUM_PARTITIONS", "2");
+        self.serves = Some(Killed(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()));
+    }
+
+    /// A worker that takes its notes in this directory.
+    fn start_worker(&mut self, notes: &str) {
+        self.works = None;
+        let mut command = example(env!("CARGO_BIN_EXE_durable_loop"));
+        command.args(["--port", &self.worker.to_string(), "--pause", "40", "--dir"]).arg(self.dir.path().join(notes));
+        self.works = Some(Killed(command.stdout(Stdio::null()).spawn().unwrap()));
+    }
+
+    fn until<T>(&self, what: &str, try_it: impl Fn(&Self) -> Option<T>) -> T {
+        let begin = Instant::now();
+        loop {
+            if let Some(it) = try_it(self) {
+                return it;
+            }
+            assert!(begin.elapsed() < PATIENCE, "no {what} in {PATIENCE:?}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn say(&self, key: &str) {
+        let path = format!("/agent/{key}/say/send");
+        self.until("server that takes words", |site| {
+            // The key makes it one turn, however often it is sent.
+            let sent = send(site.ingress, &path, &format!("Idempotency-Key: {key}\r\n"), r#""Publish, please.""#);
+            sent.ok().filter(|(status, _)| *status < 300)
+        });
+    }
+
+    fn status(&self, key: &str) -> Option<Status> {
+        let (status, body) = post(self.ingress, &format!("/agent/{key}/status"), "").ok()?;
+        (status == 200).then(|| serde_json::from_str(&body).unwrap())
+    }
+
+    /// Approves what is asked, until the turn has ended.
+    fn approve_to_the_end(&self, key: &str) -> Status {
+        self.until("end of the turn", |site| {
+            let status = site.status(key)?;
+            for call in &status.approvals {
+                let _ = post(site.ingress, &format!("/agent/{key}/approve"), &json!(call.id).to_string());
+            }
+            (status.stop.is_some() || status.error.is_some()).then_some(status)
+        })
+    }
+
+    fn session(&self, key: &str) -> Session {
+        let session = self.until("session", |site| post(site.ingress, &format!("/agent/{key}/session"), "").ok());
+        serde_json::from_str(&session.1).unwrap()
+    }
+
+    fn notes(&self, notes: &str, file: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.dir.path().join(notes).join(file)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+fn post(port: u16, path: &str, json: &str) -> io::Result<(u16, String)> {
+    send(port, path, "", json)
+}
+
+/// One request and its answer. In HTTP 1.0 an answer ends with its connection.
+fn send(port: u16, path: &str, headers: &str, json: &str) -> io::Result<(u16, String)> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let kind = if json.is_empty() { "" } else { "Content-Type: application/json\r\n" };
+    let length = json.len();
+    let head = format!("POST {path} HTTP/1.0\r\nHost: localhost\r\n{kind}{headers}Content-Length: {length}\r\n\r\n");
+    stream.write_all((head + json).as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;
+    Ok((status, body.to_owned()))
+}
+
+/// How a turn ended, without times and tokens: the loop's end, what each iteration was told, and the boards.
+fn outcome(session: &Session) -> (Option<agent_core::StopReason>, Vec<Option<String>>, Vec<String>) {
+    let LoopOutcome { stop, iterations, .. } = LoopOutcome::of(session, "publication").unwrap();
+    let told = iterations.into_iter().map(|iteration| iteration.feedback).collect();
+    (stop, told, session.get("boards").unwrap())
+}
+
+/// Those lines that are there twice.
+fn repeated(lines: &[String]) -> Vec<&String> {
+    lines.iter().enumerate().filter(|(at, line)| lines[..*at].contains(line)).map(|(_, line)| line).collect()
+}
+
+/// The share of the n-th of many points that are spread over 0..1.
+fn spread(n: u32) -> f64 {
+    (f64::from(n) * 0.618_033_988_75).fract()
+}
+
+/// Runs one turn to its end. Meanwhile somebody disturbs the site, and tells what the notes about boards ended with at
+/// each kill. Returns the outcome, and prints what was done twice.
+fn disturbed(site: &mut Site, key: &str, disturb: impl FnOnce(&mut Site) -> Vec<Option<String>>) {
+    site.start_worker(key);
+    site.say(key);
+    let last = disturb(site);
+    let status = site.approve_to_the_end(key);
+    assert_eq!((status.stop, &status.error), (Some(agent_core::StopReason::Completed), &None), "{key}");
+
+    let boards = ["website", "app", "posters", "harbor", "radio"].map(str::to_owned).to_vec();
+    let told = [4, 3, 2, 1].map(|left| Some(format!("{left} boards to go: the next one, please.")));
+    let told = told.into_iter().chain([None]).collect();
+    assert_eq!(outcome(&site.session(key)), (status.stop, told, boards), "{key}");
+
+    // Twice only where the kill came between the effect and its record: then it was the last thing noted.
+    let (boards, calls) = (site.notes(key, "boards"), site.notes(key, "calls"));
+    for board in repeated(&boards) {
+        assert!(last.iter().flatten().any(|at_kill| at_kill == board), "{key}: {board} was done again: {boards:#?}");
+    }
+    let again = calls.len().saturating_sub(CALLS);
+    assert!(again <= last.len(), "{key}: {} kills, and {again} calls too many: {calls:#?}", last.len());
+    assert!(calls.len() >= CALLS, "{key}: {calls:#?}");
+    println!("{key}: {} kills; repeated: {again} model calls, {:?}", last.len(), repeated(&boards));
+}
+
+fn runs() -> u32 {
+    env::var("DURABLE_KILLS").map_or(3, |runs| runs.parse().unwrap())
+}
+
+#[test]
+fn a_worker_that_is_killed_at_any_moment_is_followed_by_one_that_ends_the_same() {
+    let Some(mut site) = Site::open() else { return };
+    let begin = Instant::now();
+    disturbed(&mut site, "undisturbed", |_| vec![]);
+    let span = begin.elapsed();
+    let (mut killed, mut at_work) = (0, 0);
+    for run in 0..runs() {
+        let key = format!("run-{run}");
+        disturbed(&mut site, &key, |site| {
+            let approver = Approver::start(site.ingress, &key);
+            thread::sleep(span.mul_f64(spread(run)));
+            site.works = None;
+            killed += 1;
+            at_work += u32::from(site.notes(&key, "calls").len() < CALLS);
+            let last = site.notes(&key, "boards").pop();
+            site.start_worker(&key);
+            site.approve_to_the_end(&key);
+            drop(approver);
+            vec![last]
+        });
+    }
+    println!("{killed} kills in {span:?}, of which {at_work} before the last call of the model");
+    assert!(at_work * 2 >= killed, "most kills come while the worker is at work");
+}
+
+/// Approves beside what happens to the worker, so that kills come before, at and after it.
+struct Approver {
+    is_needed: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Approver {
+    fn start(ingress: u16, key: &str) -> Self {
+        let (is_needed, path) = (Arc::new(AtomicBool::new(true)), format!("/agent/{key}/approve"));
+        let needed = is_needed.clone();
+        let thread = thread::spawn(move || {
+            while needed.load(SeqCst) {
+                let _ = post(ingress, &path, r#""call_3""#);
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        Self { is_needed, thread: Some(thread) }
+    }
+}
+
+impl Drop for Approver {
+    fn drop(&mut self) {
+        self.is_needed.store(false, SeqCst);
+        let _ = self.thread.take().map(thread::JoinHandle::join);
+    }
+}
+
+#[test]
+fn server_and_worker_are_killed_in_turn_and_an_approval_waits() {
+    let Some(mut site) = Site::open() else { return };
+    disturbed(&mut site, "in-turn", |site| {
+        let waits = |site: &Site| site.status("in-turn").filter(|status| !status.approvals.is_empty());
+        let asked = site.until("question", waits);
+        assert_eq!(asked.approvals[0].name, "print");
+        let mut last = Vec::new();
+        for at in 0..2 {
+            site.serves = None;
+            thread::sleep(Duration::from_millis(100));
+            site.works = None;
+            last.push(site.notes("in-turn", "boards").pop());
+            site.start_worker("in-turn");
+            site.start_server();
+            assert_eq!(site.until("question after a kill", waits), asked, "kill {at}");
+        }
+        assert_eq!(site.notes("in-turn", "boards").len(), 2, "nothing is done again while it waits");
+        assert_eq!(site.notes("in-turn", "calls").len(), 5, "no iteration is repeated");
+
+        // And once more while it is at work.
+        let yes = |site: &Site| post(site.ingress, "/agent/in-turn/approve", r#""call_3""#).ok();
+        site.until("server", yes);
+        thread::sleep(Duration::from_millis(150));
+        site.start_server();
+        thread::sleep(Duration::from_millis(150));
+        site.works = None;
+        last.push(site.notes("in-turn", "boards").pop());
+        site.start_worker("in-turn");
+        last
+    });
+}
+
+#[test]
+fn a_turn_is_cancelled_or_refused_and_the_session_goes_on() {
+    let Some(site) = Site::open() else { return };
+    site.say("refused");
+    let asked = site.until("question", |site| site.status("refused").filter(|status| !status.approvals.is_empty()));
+    let (code, forged) = post(site.ingress, "/agent/refused/approve", r#""call_9""#).unwrap();
+    assert_eq!(code, 404);
+    assert!(forged.contains("answer to `call_9`, which does not wait for one; those that do: `call_3`"), "{forged}");
+    assert_eq!(post(site.ingress, "/agent/refused/cancel", "").unwrap(), (200, "true".to_owned()));
+    let cancelled = site.until("end", |site| site.status("refused").filter(|status| status.stop.is_some()));
+    let stop = Some(agent_core::StopReason::Cancelled);
+    assert_eq!(cancelled, Status { stop, error: None, ..asked });
+    assert_eq!(post(site.ingress, "/agent/refused/cancel", "").unwrap(), (200, "false".to_owned()));
+
+    // New words close what was open, and the loop begins anew.
+    assert_eq!(post(site.ingress, "/agent/refused/say/send", r#""Go on.""#).unwrap().0, 202);
+    let status = site.until("question", |site| {
+        site.status("refused").filter(|status| status.stop.is_none() && !status.approvals.is_empty())
+    });
+    assert_eq!(status.iterations[0].iteration, 1);
+    let ended = site.approve_to_the_end("refused");
+    assert_eq!(ended.stop, Some(agent_core::StopReason::Completed));
+
+    // An answer that fits nothing fails the turn, and is told why.
+    let (code, why) = post(
+        site.ingress,
+        "/agent/refused/say",
+        r#"{"role":"user","contents":[{"approval_response":{"call_id":"x","approved":true}}]}"#,
+    )
+    .unwrap();
+    assert_eq!(code, 400, "{why}");
+    assert!(why.contains("fits no open approval request"), "{why}");
+}
+
+#[test]
+fn the_worker_says_how_to_reach_it_and_the_readme_shows_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = example(env!("CARGO_BIN_EXE_durable_loop"));
+    let port = free_port().to_string();
+    let worker = command.args(["--port", &port, "--dir"]).arg(dir.path()).stdout(Stdio::piped());
+    let mut worker = Killed(worker.spawn().unwrap());
+    let mut printed = String::new();
+    let mut read = io::BufReader::new(worker.0.stdout.take().unwrap());
+    while !printed.contains("cancel ") {
+        io::BufRead::read_line(&mut read, &mut printed).unwrap();
+    }
+    let printed = printed.replace(&port, "9080");
+    assert!(include_str!("../README.md").contains(printed.trim_end()), "not in README.md:\n{printed}");
+
+    // Its port is taken now.
+    let said = transcript(example(env!("CARGO_BIN_EXE_durable_loop")).args(["--port", &port, "--dir"]).arg(dir.path()));
+    assert!(said.starts_with(&format!("--- stderr\nerror: serve on port {port} from ")), "{said}");
+    assert!(said.ends_with("--- code 2\n"), "{said}");
+}
