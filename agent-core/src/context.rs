@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{Format, Limits, LoopStep, Spent, StopReason, Usage, ledger::Ledger};
+use crate::{Format, Limits, LoopStep, Spent, StopReason, Usage, ids, ledger::Ledger};
 
 /// One run: its id, its limits and what it spent, shared by every agent that it reaches. A clone is cheap.
 ///
@@ -78,7 +78,7 @@ impl RunContext {
     /// A run that starts now, with these limits.
     pub fn new(limits: Limits) -> Self {
         Self {
-            run: Arc::new(Run::new(Uuid::now_v7(), limits, CancellationToken::new(), Spent::default())),
+            run: Arc::new(Run::new(ids::next(), limits, CancellationToken::new(), Spent::default())),
             path: Arc::from([]),
             format: None,
             content_in_spans: false,
@@ -187,12 +187,22 @@ impl RunContext {
     /// [`StopReason::Cancelled`] if it is cancelled, [`StopReason::BudgetExhausted`] if its tokens or its time are
     /// used up.
     pub fn check(&self) -> Result<(), StopReason> {
-        if self.run.cancel.is_cancelled() {
-            return Err(StopReason::Cancelled);
+        let out_of_tokens = || self.run.limits.tokens.is_some_and(|max| self.run.tokens.load(Relaxed) >= max);
+        match self.interruption() {
+            Some(stop) => Err(stop),
+            None if out_of_tokens() => Err(StopReason::BudgetExhausted),
+            None => Ok(()),
         }
-        let out_of_tokens = self.run.limits.tokens.is_some_and(|max| self.run.tokens.load(Relaxed) >= max);
+    }
+
+    /// What interrupts the run at this moment: whether it is cancelled or out of time. [`interrupted`](Self::interrupted)
+    /// waits for that.
+    pub fn interruption(&self) -> Option<StopReason> {
+        if self.run.cancel.is_cancelled() {
+            return Some(StopReason::Cancelled);
+        }
         let out_of_time = self.run.limits.wall.is_some_and(|max| self.run.elapsed() >= max);
-        if out_of_tokens || out_of_time { Err(StopReason::BudgetExhausted) } else { Ok(()) }
+        out_of_time.then_some(StopReason::BudgetExhausted)
     }
 
     /// Takes one model call, or says why there is none. To be asked before each call, with [`spend`](Self::spend)
@@ -244,8 +254,8 @@ impl RunContext {
             return StopReason::Cancelled;
         };
         // The timer stands still while a task never waits.
-        if self.run.elapsed() >= wall && !self.run.cancel.is_cancelled() {
-            return StopReason::BudgetExhausted;
+        if let Some(stop) = self.interruption() {
+            return stop;
         }
         let end = self.run.start.checked_add(wall.saturating_sub(self.run.before));
         let out_of_time = async {

@@ -32,7 +32,17 @@ impl Draft {
 
     /// Says one more message.
     pub fn say(mut self, message: impl Into<ChatMessage>) -> Self {
-        self.messages.push(message.into());
+        push(&mut self.messages, message.into());
+        self
+    }
+
+    /// Says these messages, in order.
+    pub fn say_all(mut self, messages: Vec<ChatMessage>) -> Self {
+        if self.messages.is_empty() {
+            self.messages = messages;
+        } else {
+            self.messages.extend(messages);
+        }
         self
     }
 
@@ -59,7 +69,7 @@ impl Draft {
 
     /// One more change of the state.
     pub fn change(mut self, change: StateChange) -> Self {
-        self.state.push(change);
+        push(&mut self.state, change);
         self
     }
 
@@ -81,4 +91,13 @@ impl Draft {
         self.rewind = Some(keep);
         self
     }
+}
+
+/// Appends to a list that rarely gets a second item.
+#[inline]
+pub(crate) fn push<T>(list: &mut Vec<T>, item: T) {
+    if list.is_empty() {
+        list.reserve_exact(1);
+    }
+    list.push(item);
 }

@@ -5,17 +5,16 @@ use std::{
     future::poll_fn,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker},
+    task::{Context, Poll, Waker, ready},
 };
 
 use futures_util::{Stream, StreamExt};
 use pin_project_lite::pin_project;
 use tracing::{Instrument, Span, instrument::Instrumented};
-use uuid::Uuid;
 
 use crate::{
     AgentResponse, Delta, Draft, Error, ErrorKind, Event, Result, RunContext, Session, StopReason, Update, Updates,
-    Usage, response::Fold, telemetry,
+    Usage, ids, response::Fold, telemetry,
 };
 
 /// Makes a run of an async body: whatever the body sends to its [`Emitter`] are the updates, what it returns is the
@@ -73,20 +72,24 @@ struct Slot {
     placed: u64,
     /// How many of them were taken with the next one asked for.
     released: u64,
-    /// Sends that wait.
+    /// Sends that wait, but those inside the puller's own poll: its next poll reaches them.
     senders: Vec<Waker>,
     /// Whoever pulls, while it waits.
     puller: Option<Waker>,
+    /// The address of its waker, while it polls the body.
+    polling: Option<usize>,
     closed: bool,
 }
 
 impl Shared {
+    #[inline]
     fn slot(&self) -> MutexGuard<'_, Slot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Slot {
+    #[inline]
     fn place(&mut self, update: Update) -> u64 {
         self.update = Some(update);
         self.placed += 1;
@@ -96,26 +99,36 @@ impl Slot {
         self.placed
     }
 
+    fn is_free(&self) -> bool {
+        self.update.is_none() && self.released == self.placed
+    }
+
     fn wait(&mut self, waker: &Waker) {
-        if !self.senders.iter().any(|known| known.will_wake(waker)) {
+        if self.polling != Some(address(waker)) && !self.senders.iter().any(|known| known.will_wake(waker)) {
             self.senders.push(waker.clone());
         }
     }
 
-    /// The next update is asked for: the last one, if taken, is done with. A sender with the polling task's own waker
-    /// is about to be polled anyway.
-    fn release(&mut self, polling: Option<&Waker>) {
+    /// The next update is asked for: the last one, if taken, is done with.
+    fn pull(&mut self, waker: &Waker) {
+        self.puller = None;
+        self.polling = Some(address(waker));
         if self.update.is_none() && self.released < self.placed {
             self.released = self.placed;
-            self.senders.retain(|sender| {
-                let here = polling.is_some_and(|waker| sender.will_wake(waker));
-                if !here {
-                    sender.wake_by_ref();
-                }
-                here
-            });
+            self.senders.drain(..).for_each(Waker::wake);
         }
     }
+
+    /// Nobody pulls any more: a send elsewhere must not wait for ever.
+    fn close(&mut self) {
+        self.closed = true;
+        self.senders.drain(..).for_each(Waker::wake);
+    }
+}
+
+/// Where the waker itself is: a nested executor has wakers of its own, elsewhere.
+fn address(waker: &Waker) -> usize {
+    std::ptr::from_ref(waker).addr()
 }
 
 impl Emitter {
@@ -125,27 +138,25 @@ impl Emitter {
     }
 
     /// Shows a piece.
-    pub async fn delta(&self, delta: Delta) {
-        self.send(|| Update::Delta(delta)).await;
+    pub fn delta(&self, delta: Delta) -> impl Future<Output = ()> + Send {
+        self.send(|| Update::Delta(delta))
     }
 
     /// Commits a step: stamps it with the emitter's name, the run and the path, applies it and yields it, in one step.
-    pub async fn record(&self, session: &mut Session, draft: Draft) {
+    pub fn record(&self, session: &mut Session, draft: Draft) -> impl Future<Output = ()> + Send {
         self.send(move || {
             let event = self.stamp(draft);
             session.apply(&event);
             Update::Event(event)
         })
-        .await;
     }
 
     /// Commits an event that was stamped elsewhere.
-    pub async fn commit(&self, session: &mut Session, event: Event) {
+    pub fn commit(&self, session: &mut Session, event: Event) -> impl Future<Output = ()> + Send {
         self.send(move || {
             session.apply(&event);
             Update::Event(event)
         })
-        .await;
     }
 
     /// Yields all updates of an inner run but its end, and returns what they come to. The inner run has applied its
@@ -160,16 +171,26 @@ impl Emitter {
 
     /// As [`forward`](Self::forward), without keeping the events.
     pub(crate) async fn relay(&self, mut inner: Updates<'_>, mut see: impl FnMut(&Event)) -> Result<StopReason> {
-        loop {
-            match next_update(&mut inner).await? {
-                Update::Done(stop) => return Ok(stop),
-                Update::Event(event) => {
-                    see(&event);
-                    self.send(|| Update::Event(event)).await;
+        let (mut held, mut ticket) = (None, None);
+        let end = poll_fn(|cx| {
+            loop {
+                if held.is_some() || ticket.is_some() {
+                    ready!(self.poll_send(&mut ticket, cx, || held.take()));
+                    (held, ticket) = (None, None);
                 }
-                delta @ Update::Delta(_) => self.send(|| delta).await,
+                held = match ready!(inner.poll_next_unpin(cx)) {
+                    None => return Poll::Ready(Err(no_end())),
+                    Some(Ok(Update::Done(stop))) => return Poll::Ready(Ok(stop)),
+                    Some(Ok(update)) => Some(update),
+                    Some(Err(error)) => return Poll::Ready(Err(error)),
+                };
+                if let Some(Update::Event(event)) = &held {
+                    see(event);
+                }
             }
-        }
+        });
+        let stop = end.await?;
+        ended(&mut inner, stop).await
     }
 
     fn stamp(&self, draft: Draft) -> Event {
@@ -179,7 +200,7 @@ impl Emitter {
             message.author.get_or_insert_with(|| author.clone());
         }
         Event {
-            id: Uuid::now_v7(),
+            id: ids::next(),
             run: cx.id(),
             author: author.clone(),
             path: cx.path().clone(),
@@ -193,26 +214,29 @@ impl Emitter {
 
     /// Puts an update into the slot once it is free, and returns once the next one is asked for. `make` runs at the
     /// moment of placing, so that ids rise in the order of the stream and an unplaced event is never applied.
-    pub(crate) async fn send(&self, make: impl FnOnce() -> Update) {
+    pub(crate) fn send(&self, make: impl FnOnce() -> Update + Send) -> impl Future<Output = ()> + Send {
         let (mut make, mut ticket) = (Some(make), None);
-        poll_fn(move |cx| {
-            let mut slot = self.shared.slot();
-            if slot.closed {
-                return Poll::Ready(()); // nobody will see it, so it does not happen
-            }
-            match ticket {
-                None if slot.update.is_none() && slot.released == slot.placed => {
-                    if let Some(make) = make.take() {
-                        ticket = Some(slot.place(make()));
-                    }
-                }
-                Some(ticket) if slot.released >= ticket => return Poll::Ready(()),
-                None | Some(_) => (),
-            }
-            slot.wait(cx.waker());
-            Poll::Pending
-        })
-        .await;
+        poll_fn(move |cx| self.poll_send(&mut ticket, cx, || make.take().map(|make| make())))
+    }
+
+    /// One look at the slot, by the sender of this ticket.
+    fn poll_send(
+        &self,
+        ticket: &mut Option<u64>,
+        cx: &Context<'_>,
+        make: impl FnOnce() -> Option<Update>,
+    ) -> Poll<()> {
+        let mut slot = self.shared.slot();
+        if slot.closed {
+            return Poll::Ready(()); // nobody will see it, so it does not happen
+        }
+        match *ticket {
+            None if slot.is_free() => *ticket = make().map(|update| slot.place(update)),
+            Some(ticket) if slot.released >= ticket => return Poll::Ready(()),
+            None | Some(_) => (),
+        }
+        slot.wait(cx.waker());
+        Poll::Pending
     }
 }
 
@@ -224,13 +248,18 @@ impl fmt::Debug for Emitter {
 
 /// A run's next update. With the end it checks that nothing follows.
 pub(crate) async fn next_update(run: &mut Updates<'_>) -> Result<Update> {
-    let update = run.next().await.ok_or_else(no_end)??;
-    if let Update::Done(stop) = update
-        && run.next().await.is_some()
-    {
-        return Err(Error::new(ErrorKind::Contract, format!("a run went on after it had ended ({stop})")));
+    match run.next().await {
+        Some(Ok(Update::Done(stop))) => ended(run, stop).await.map(Update::Done),
+        Some(update) => update,
+        None => Err(no_end()),
     }
-    Ok(update)
+}
+
+async fn ended(run: &mut Updates<'_>, stop: StopReason) -> Result<StopReason> {
+    match run.next().await {
+        None => Ok(stop),
+        Some(_) => Err(Error::new(ErrorKind::Contract, format!("a run went on after it had ended ({stop})"))),
+    }
 }
 
 fn callers_name() -> Error {
@@ -255,17 +284,11 @@ pin_project! {
 
     impl<Fut> PinnedDrop for Run<Fut> {
         fn drop(this: Pin<&mut Self>) {
-            this.shared.close();
+            let this = this.project();
+            if this.body.is_some() || this.end.is_some() {
+                this.shared.slot().close();
+            }
         }
-    }
-}
-
-impl Shared {
-    /// Nobody pulls any more: a send elsewhere must not wait for ever.
-    fn close(&self) {
-        let mut slot = self.slot();
-        slot.closed = true;
-        slot.senders.drain(..).for_each(Waker::wake);
     }
 }
 
@@ -274,11 +297,7 @@ impl<Fut: Future<Output = Result<StopReason>>> Stream for Run<Fut> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut this = self.project();
-        {
-            let mut slot = this.shared.slot();
-            slot.puller = None;
-            slot.release(Some(cx.waker()));
-        }
+        this.shared.slot().pull(cx.waker());
         if let Some(body) = this.body.as_mut().as_pin_mut()
             && let Poll::Ready(end) = body.poll(cx)
         {
@@ -289,6 +308,7 @@ impl<Fut: Future<Output = Result<StopReason>>> Stream for Run<Fut> {
             *this.end = Some(end);
         }
         let mut slot = this.shared.slot();
+        slot.polling = None;
         if let Some(update) = slot.update.take() {
             if let Update::Event(Event { usage: Some(usage), .. }) = &update {
                 *this.used += *usage;
@@ -299,8 +319,7 @@ impl<Fut: Future<Output = Result<StopReason>>> Stream for Run<Fut> {
             slot.puller = Some(cx.waker().clone());
             return Poll::Pending;
         }
-        drop(slot);
-        this.shared.close();
+        slot.close();
         Poll::Ready(this.end.take().map(|end| end.map(Update::Done)))
     }
 }

@@ -60,6 +60,12 @@ impl Error {
         Self(Box::new(Inner { kind, context, source: None, transient: false, retry_after: None }))
     }
 
+    /// What a [`SessionStore`](crate::SessionStore) tells a writer that comes too late.
+    pub fn conflict(id: &str, expected: u64, found: u64) -> Self {
+        let context = format!("append to session `{id}` at version {expected}: it is at {found}; load it again");
+        Self::new(ErrorKind::Conflict, context)
+    }
+
     /// Keeps the cause.
     pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
         self.0.source = Some(source.into());

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{ChatMessage, Content, Role, RunContext};
+use crate::{ChatMessage, Content, Role, RunContext, ids};
 
 /// One committed step of a session: applied in the order rewind, messages, state.
 ///
@@ -47,7 +47,7 @@ impl Event {
     /// The caller says this.
     pub(crate) fn by_caller(message: ChatMessage, cx: &RunContext) -> Self {
         Self {
-            id: Uuid::now_v7(),
+            id: ids::next(),
             run: cx.id(),
             author: Self::CALLER.into(),
             path: no_path(),

@@ -220,6 +220,7 @@ mod emitter;
 mod error;
 mod event;
 mod format;
+mod ids;
 mod ledger;
 mod limits;
 mod message;

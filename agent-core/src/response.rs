@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::{
     ChatMessage, Content, Error, ErrorKind, Event, Result, Role, StopReason, Update, Updates, Usage,
+    draft::push,
     emitter::next_update,
 };
 
@@ -88,9 +89,12 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
+    #[inline]
     pub(crate) fn add(&mut self, event: Event) {
-        self.usage += event.usage.unwrap_or_default();
-        self.events.push(event);
+        if let Some(usage) = event.usage {
+            self.usage += usage;
+        }
+        push(&mut self.events, event);
     }
 
     pub(crate) fn end(self, stop: StopReason) -> AgentResponse {

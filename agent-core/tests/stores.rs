@@ -52,6 +52,7 @@ enum Fault {
     PagesFromTheLastId,
     KeepsTheDeleted,
     LosesUsage,
+    CutsLongHistories,
 }
 
 #[async_trait]
@@ -82,13 +83,19 @@ impl SessionStore for Broken {
             | Fault::SkipsNothing
             | Fault::ListsInAnyOrder
             | Fault::PagesFromTheLastId
-            | Fault::KeepsTheDeleted => (),
+            | Fault::KeepsTheDeleted
+            | Fault::CutsLongHistories => (),
         }
         self.inner.append(id, expected, &events).await
     }
 
     async fn events(&self, id: &str, from: u64) -> Result<Vec<Event>> {
-        self.inner.events(&self.id(id), if self.fault == Fault::SkipsNothing { 0 } else { from }).await
+        let mut events =
+            self.inner.events(&self.id(id), if self.fault == Fault::SkipsNothing { 0 } else { from }).await?;
+        if self.fault == Fault::CutsLongHistories {
+            events.truncate(1000);
+        }
+        Ok(events)
     }
 
     async fn list(&self) -> Result<Vec<String>> {
@@ -140,6 +147,7 @@ async fn the_suite_names_the_rule_that_a_store_breaks() {
         Fault::PagesFromTheLastId,
         Fault::KeepsTheDeleted,
         Fault::LosesUsage,
+        Fault::CutsLongHistories,
     ] {
         let complaint = complaint(fault).await.replace(|c: char| !c.is_ascii(), "?");
         complaints.push(format!("{fault:?}: {complaint:.160}"));
@@ -154,5 +162,6 @@ async fn the_suite_names_the_rule_that_a_store_breaks() {
     PagesFromTheLastId: list_page("", Some(""), 1) is that part of the list; item 0 is another
     KeepsTheDeleted: delete removes one id and no other; item 0 is another
     LosesUsage: events gives what was appended, in order; item 6 is another
+    CutsLongHistories: events gives what was appended, in order; item 1000 is another
     "#);
 }

@@ -70,13 +70,17 @@ mod check;
 mod checks;
 #[cfg(feature = "cli")]
 mod cli;
+mod file;
 mod filter;
 pub mod import;
 mod json;
 mod load;
 mod outcome;
+mod process;
 mod report;
 mod run;
+mod sandbox;
+mod schemas;
 mod set;
 pub mod stats;
 mod subject;
@@ -89,20 +93,22 @@ pub use checks::{
     BuildContext, BuiltCheck, CaseChecks, CheckEvaluator, CheckFn, CheckSpec, OneOrMany, case_checks, check_fn,
 };
 #[cfg(feature = "cli")]
-pub use cli::{ModelSource, Project};
+pub use cli::{EvalCommand, ModelSource, Project};
 pub use filter::{Filter, FilterError, Partition, Selection};
-pub use load::{SetFormat, case_schema, set_schema};
+pub use load::SetFormat;
 pub use outcome::{Outcome, Verdict, overall};
 pub use report::{
     BASELINE_SCHEMA, Baseline, CaseBaseline, CaseReport, Comparison, Confusion, ExitRules, Failure, Gate, GateResult,
-    GateVerdict, JudgeReport, LoopReport, PassAt, REPORT_SCHEMA, Report, ReportBuilder, ReportOptions, RunVerdict,
-    SetReport, Tally, TextOptions,
+    GateVerdict, HtmlOptions, JudgeReport, Label, LoopReport, PassAt, REPORT_SCHEMA, Report, ReportBuilder,
+    ReportOptions, RunVerdict, SetReport, Tally, TextOptions,
 };
-pub use run::{CaseFilter, CassetteMode, Progress, Resume, RunLog, RunOptions, SetRun, run_sets};
+pub use run::{CaseFilter, CassetteMode, Progress, Resume, RunLog, RunOptions, SetRun, run_sets, score};
+pub use sandbox::{Isolation, Sandbox, SandboxEnd, SandboxLimits, SandboxRun};
+pub use schemas::{baseline_schema, case_schema, label_schema, log_schema, report_schema, set_schema};
 pub use set::{
     ArgumentMode, Budget, CallMode, CaseDefaults, EvalCase, EvalSet, ExpectedCall, ExpectedCalls, FieldMatcher, Input,
     Quarantine, SCHEMA, Turn,
 };
-pub use subject::{Subject, TrialSpec, subject_fn};
+pub use subject::{SetupError, Subject, TrialSpec, subject_fn};
 pub use trajectory::CallMatcher;
 pub use trial::{CheckOutcome, IterationTrace, Manifest, Trial, TrialError, TrialKey};

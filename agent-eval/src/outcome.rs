@@ -1,5 +1,6 @@
 //! What a check or a scorer says.
 
+use agent_core::Usage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,10 @@ pub struct Outcome {
     /// The single votes of a judge that was asked several times (true: pass); empty for every other check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<bool>,
+    /// What judging used: a judge's tokens. None of it is the agent's.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[schemars(with = "crate::schemas::Usage")]
+    pub usage: Usage,
 }
 
 impl Outcome {
@@ -80,13 +85,19 @@ impl Outcome {
         self
     }
 
+    /// With what judging used.
+    pub fn with_usage(mut self, usage: Usage) -> Self {
+        self.usage = usage;
+        self
+    }
+
     /// Whether it passed.
     pub fn passed(&self) -> bool {
         self.verdict == Verdict::Pass
     }
 
-    fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
-        Self { verdict, value: None, reason: reason.into(), diff: None, votes: Vec::new() }
+    pub(crate) fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self { verdict, value: None, reason: reason.into(), diff: None, votes: Vec::new(), usage: Usage::default() }
     }
 }
 
@@ -100,4 +111,8 @@ pub fn overall(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
         Verdict::Pass => 0,
     };
     verdicts.into_iter().max_by_key(|verdict| rank(*verdict)).unwrap_or(Verdict::Unscored)
+}
+
+pub(crate) fn is_nothing(usage: &Usage) -> bool {
+    *usage == Usage::default()
 }

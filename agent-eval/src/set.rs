@@ -30,7 +30,7 @@ pub struct EvalSet {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_exec: bool,
     /// What holds for every case that does not say otherwise.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "CaseDefaults::is_empty")]
     pub defaults: CaseDefaults,
     /// The cases; their ids are unique.
     pub cases: Vec<EvalCase>,
@@ -41,13 +41,23 @@ pub struct EvalSet {
 #[serde(default, deny_unknown_fields)]
 pub struct CaseDefaults {
     /// How often each case is run; 1 if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub repeats: Option<NonZeroU32>,
     /// Tags of every case.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<String>,
     /// Checks of every case.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckSpec>,
     /// The budget of a case that has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+}
+
+impl CaseDefaults {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// One case: what is said to the agent, and what is expected of it.
@@ -220,12 +230,16 @@ pub enum FieldMatcher {
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
     /// Model calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
     /// Tool calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<u32>,
     /// Input and output tokens together.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Wall time in milliseconds. Not looked at in a replay.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_ms: Option<u64>,
 }
 

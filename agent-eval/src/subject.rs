@@ -1,6 +1,9 @@
 //! What is evaluated.
 
-use std::sync::{Arc, atomic::AtomicU32};
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicU32},
+};
 
 use agent_core::{Agent, Result};
 use async_trait::async_trait;
@@ -38,6 +41,27 @@ pub trait Subject: Send + Sync {
         Ok(None)
     }
 }
+
+/// What is wrong with how a trial was set up, and is neither its agent's fault nor a service's: an answer that was not
+/// recorded. Among the causes of a trial's error it makes the run one that cannot be judged
+/// ([`RunVerdict::BadSetup`](crate::RunVerdict::BadSetup)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetupError(String);
+
+impl SetupError {
+    /// What is wrong, and what to do.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SetupError {}
 
 /// One trial that is about to begin.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Outcome, Verdict};
+use crate::{Outcome, Verdict, outcome::is_nothing};
 
 /// Which trial: a line of a run's log is found by it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +19,7 @@ pub struct TrialKey {
 }
 
 /// One run of one case, as the log keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// Which trial.
     #[serde(flatten)]
@@ -32,6 +32,7 @@ pub struct Trial {
     pub outcomes: Vec<CheckOutcome>,
     /// How the run ended; none if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::schemas::StopReason>")]
     pub stop: Option<StopReason>,
     /// What failed, with its causes on one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,9 +43,14 @@ pub struct Trial {
     /// The answer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub answer: String,
-    /// What it used.
+    /// What the agent used.
     #[serde(default)]
+    #[schemars(with = "crate::schemas::Usage")]
     pub usage: Usage,
+    /// What judging used, each iteration's included; none of it is the agent's.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[schemars(with = "crate::schemas::Usage")]
+    pub judge_usage: Usage,
     /// How long it took, in milliseconds.
     pub wall_ms: u64,
     /// How often it was begun again because the infrastructure failed.
@@ -55,7 +61,11 @@ pub struct Trial {
     pub cassette_hits: u32,
     /// Everything that was recorded, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<crate::schemas::Event>")]
     pub events: Vec<Event>,
+    /// Where in `events` each turn of a conversation begins; empty if nothing was said after the first one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<usize>,
 }
 
 /// What one check said.
@@ -76,12 +86,15 @@ pub struct CheckOutcome {
 pub struct TrialError {
     /// The error and its causes.
     pub message: String,
-    /// Whether it is the infrastructure's (a service, the network, a time-out, a missing cassette), not the agent's.
+    /// Whether it is the infrastructure's (a service, the network, a time-out), not the agent's.
     pub infrastructure: bool,
+    /// Whether it is how the trial was set up, see [`SetupError`](crate::SetupError).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub setup: bool,
 }
 
 /// One iteration of a trial's loop.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IterationTrace {
     /// Which iteration, from 1.
     pub iteration: u32,
@@ -97,6 +110,7 @@ pub struct IterationTrace {
     pub feedback: Option<String>,
     /// The tokens of the whole pass.
     #[serde(default)]
+    #[schemars(with = "crate::schemas::Usage")]
     pub usage: Usage,
     /// How long it took, in milliseconds.
     #[serde(default)]
@@ -109,7 +123,7 @@ pub struct IterationTrace {
 }
 
 /// The first line of a run's log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// `agent-eval-run/1`.
     pub schema: String,

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use agent_eval::{EvalSet, Input, SetFormat, case_schema, set_schema};
+use agent_eval::{
+    EvalSet, Input, SetFormat, baseline_schema, case_schema, label_schema, log_schema, report_schema, set_schema,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -169,7 +171,15 @@ fn what_is_not_there_is_named() {
 /// `UPDATE_SCHEMAS=1 cargo test -p agent-eval --test load` writes them anew.
 #[test]
 fn the_committed_schemas_are_current() {
-    for (name, schema) in [("eval-set", set_schema()), ("eval-case", case_schema())] {
+    let schemas = [
+        ("eval-set", set_schema()),
+        ("eval-case", case_schema()),
+        ("run-line", log_schema()),
+        ("report", report_schema()),
+        ("baseline", baseline_schema()),
+        ("label", label_schema()),
+    ];
+    for (name, schema) in schemas {
         let path = format!("{}/schemas/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let current = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         if std::env::var_os("UPDATE_SCHEMAS").is_some() {

@@ -1,17 +1,24 @@
 //! The loop's own cost: a scripted inner agent, one evaluator that always objects.
 //!
-//! Runs one case so that valgrind can count its instructions: `loop_overhead CASE SIZE`, where the case is
-//! `shared`, `fresh`, `clone` or `setup`. `cargo xtask bench` calls it and prints the table.
+//! Runs one case so that its instructions and its memory can be counted: `loop_overhead CASE SIZE`, where the case is
+//! `shared`, `fresh`, `clone`, `setup` or `concurrent`. `cargo xtask bench` calls it and prints the table.
 
-use std::{hint::black_box, num::NonZeroU32};
+#[path = "support/mod.rs"]
+mod support;
+
+use std::{hint::black_box, time::Duration};
 
 use agent_core::{AgentExt, ChatMessage, Draft, Limits, RunContext, Session, StopReason, agent_fn};
-use agent_loop::{ContextMode, LoopAgent, LoopEvaluation, LoopOptions, evaluate_fn};
+use agent_loop::ContextMode;
+use futures::future::join_all;
+use tokio::time::Instant;
+
+use support::{block_on, looped, session, writer};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let [case, count] = &args[..] else {
-        return println!("usage: loop_overhead shared|fresh|clone|setup SIZE (cargo xtask bench calls it)");
+        return println!("usage: loop_overhead CASE SIZE (cargo xtask bench calls it)");
     };
     let count: u32 = count.parse().expect("SIZE is a number");
     match case.as_str() {
@@ -19,29 +26,15 @@ fn main() {
         "fresh" => run(count, ContextMode::Fresh),
         "clone" => clones(count, 1000),
         "setup" => clones(count, 0),
+        "concurrent" => concurrent(count),
         other => panic!("no case named {other}"),
     }
 }
 
 /// A loop of `count` iterations over an agent that says 100 bytes.
 fn run(count: u32, context: ContextMode) {
-    let answer = ChatMessage::assistant("x".repeat(100));
-    let inner = agent_fn("writer", move |session, out| {
-        let answer = answer.clone();
-        Box::pin(async move {
-            out.record(session, Draft::message(answer)).await;
-            Ok(StopReason::Completed)
-        })
-    });
-    let max_iterations = NonZeroU32::new(count).expect("at least one iteration");
-    let options = LoopOptions { max_iterations, context, ..LoopOptions::default() };
-    let agent = LoopAgent::new("loop", inner, options).evaluator(evaluate_fn("again", move |_| match context {
-        ContextMode::Shared => LoopEvaluation::feedback("once more"),
-        ContextMode::Fresh => LoopEvaluation::again(), // all feedback so far would be said again each time
-    }));
-    let mut session = Session::new();
-    session.push("go");
-    let cx = RunContext::new(Limits::default());
+    let agent = looped(writer(100), count, context);
+    let (mut session, cx) = (session(), RunContext::new(Limits::default()));
     let response = block_on(agent.complete(&mut session, &cx)).expect("a scripted loop does not fail");
     assert_eq!(response.stop, StopReason::IterationLimit);
     black_box(session);
@@ -56,6 +49,30 @@ fn clones(count: u32, clones: u32) {
     }
 }
 
-fn block_on<F: Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
+/// So many loops of 5 iterations at once, whose model takes a millisecond. Prints the seconds, and the KiB of memory that
+/// the process had at most.
+fn concurrent(count: u32) {
+    let model = agent_fn("writer", |session, out| {
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            out.record(session, Draft::message(ChatMessage::assistant("x".repeat(100)))).await;
+            Ok(StopReason::Completed)
+        })
+    });
+    let agent = looped(model, 5, ContextMode::Shared);
+    let one = async || {
+        let (mut session, cx) = (session(), RunContext::default());
+        agent.complete(&mut session, &cx).await.expect("a scripted loop does not fail").stop
+    };
+    let begun = Instant::now();
+    let ends = block_on(join_all((0..count).map(|_| one())));
+    assert!(ends.iter().all(|end| *end == StopReason::IterationLimit));
+    println!("{} {}", begun.elapsed().as_secs_f64(), peak().unwrap_or(f64::NAN));
+}
+
+/// As Linux tells it.
+fn peak() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
 }

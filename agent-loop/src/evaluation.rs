@@ -4,6 +4,8 @@ use std::fmt;
 
 use agent_core::{ChatMessage, Error, ErrorKind, StateChange, StopReason};
 
+use crate::text::is_blank;
+
 /// An evaluator's answer. The first that is not [`Satisfied`](Self::Satisfied) decides.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoopEvaluation {
@@ -25,7 +27,7 @@ impl LoopEvaluation {
 
     /// Run again with this feedback; nothing but white space is none.
     pub fn feedback(text: impl Into<String>) -> Self {
-        Self::Continue(Some(text.into()).filter(|text| !text.trim().is_empty()))
+        Self::Continue(Some(text.into()).filter(|text| !is_blank(text)))
     }
 }
 

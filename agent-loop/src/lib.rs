@@ -158,7 +158,7 @@
 //!
 //! # Feature flags
 //!
-//! - `command` (on by default): `CommandSucceeds`, an evaluator that runs a program.
+//! - `command`: `CommandSucceeds`, an evaluator that runs a program.
 //! - `schema`: `MatchesSchema`, an evaluator that validates JSON.
 
 mod compaction;
@@ -191,6 +191,7 @@ pub use evaluators::{
     TokenBudget, UntilEscalated, all_of, any_of, at_most, only_while,
 };
 pub use loop_agent::LoopAgent;
+pub use model_call::Patience;
 pub use options::{ContextMode, LoopOptions};
 pub use outcome::{IterationRecord, LoopOutcome};
 pub use tasks::{BackgroundDone, BackgroundTasks, TaskRecord, TaskStatus};

@@ -1,4 +1,4 @@
-//! A model call beside the agent's own: a judge's, a summary's.
+//! A model call beside the agent's own: a judge's, a summary's, or one of an evaluator that you write.
 
 use std::time::Duration;
 
@@ -8,13 +8,28 @@ use tracing::Instrument;
 
 use crate::{Interrupted, telemetry};
 
-/// How long to wait for a model, and how often to ask again.
+/// How long to wait for a model beside the agent's own, and how often to ask again: what an evaluator needs that calls
+/// one.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use agent_core::{ChatMessage, ChatRequest, RunContext, testing::ScriptedClient};
+/// use agent_loop::Patience;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// let request = ChatRequest { messages: Arc::from([ChatMessage::user("Is it done?")]), ..ChatRequest::default() };
+/// let patience = Patience { timeout: Duration::from_secs(30), ..Patience::default() };
+/// let answer = patience.ask(&ScriptedClient::new().says("Yes."), &request, &RunContext::default()).await?;
+/// assert_eq!(answer.message.text(), "Yes.");
+/// # Ok::<_, agent_core::Error>(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Patience {
-    /// For one call.
-    pub(crate) timeout: Duration,
-    /// After a transient error or a time-out.
-    pub(crate) retries: u32,
+pub struct Patience {
+    /// For one call; 2 minutes by default.
+    pub timeout: Duration,
+    /// After a transient error or a time-out; 2 by default. Between calls is the wait that the service asks for, or 1, 2, 4
+    /// … seconds, and never more than the time-out.
+    pub retries: u32,
 }
 
 impl Default for Patience {
@@ -31,12 +46,7 @@ impl Patience {
     ///
     /// # Errors
     /// The client's; [`Interrupted`] if a limit refuses a call or the run is interrupted.
-    pub(crate) async fn ask(
-        self,
-        client: &dyn ChatClient,
-        request: &ChatRequest,
-        run: &RunContext,
-    ) -> Result<ChatResponse> {
+    pub async fn ask(self, client: &dyn ChatClient, request: &ChatRequest, run: &RunContext) -> Result<ChatResponse> {
         let mut retry = 0;
         loop {
             let error = match self.call(client, request, run).await {

@@ -4,6 +4,7 @@ use std::{fmt, ops::Range, sync::Arc};
 
 use agent_core::{ChatMessage, Event, Session, StateChange, StopReason, Usage};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// How a loop went, read from a session's state: during the loop, after it, and after a crash.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -56,23 +57,35 @@ impl fmt::Display for LoopOutcome {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IterationRecord {
-    /// The tokens of the whole pass: judges, and what it used before an interruption.
-    #[serde(skip_serializing_if = "is_default")]
-    pub usage: Usage,
-    /// How long it took, in milliseconds; after an interruption, since then.
-    #[serde(skip_serializing_if = "is_default")]
-    pub millis: u64,
+    /// See [`Iteration::digest`](crate::Iteration::digest).
+    pub digest: u64,
     /// The evaluator that objected, or the agent that escalated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// What the evaluator said; none if it said nothing, or messages of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
-    /// See [`Iteration::digest`](crate::Iteration::digest).
-    pub digest: u64,
+    /// How long it took, in milliseconds; after an interruption, since then.
+    #[serde(skip_serializing_if = "is_default")]
+    pub millis: u64,
+    /// The tokens of the whole pass: judges, and what it used before an interruption.
+    #[serde(skip_serializing_if = "is_default")]
+    pub usage: Usage,
 }
 
 impl IterationRecord {
+    /// As the state keeps it: a list of its fields, without those at the end that say nothing. An object would be a tree of
+    /// keys for each iteration; either is read.
+    pub(crate) fn to_json(&self) -> Value {
+        let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::String);
+        let said = [self.digest.into(), text(&self.by), text(&self.feedback)];
+        Value::Array(match (self.millis, self.usage == Usage::default()) {
+            (0, true) => said.into(),
+            (millis, true) => said.into_iter().chain([millis.into()]).collect(),
+            (millis, false) => said.into_iter().chain([millis.into(), json!(self.usage)]).collect(),
+        })
+    }
+
     /// The iteration that an event finishes, with the loop's name: for those who watch a stream.
     pub fn of(event: &Event) -> Option<(Arc<str>, Self)> {
         event.state.iter().find_map(|change| {

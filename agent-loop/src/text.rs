@@ -1,5 +1,10 @@
 //! Texts for models, kept short, and texts of models, read kindly.
 
+/// Whether there is nothing but white space.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(char::is_whitespace)
+}
+
 /// The text, or its two ends if it has more than `longest` characters.
 pub(crate) fn cut(text: &str, longest: usize) -> String {
     let length = text.chars().count();

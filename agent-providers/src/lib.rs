@@ -1,4 +1,4 @@
-//! Chat clients for real model services. **A stream that ends before its service said so is an error, never an end**;
+//! Chat clients for real model services, and sessions in databases. **A stream that ends before its service said so is an error, never an end**;
 //! so an agent never takes half an answer for a whole one.
 //!
 //! | client | protocol |
@@ -77,11 +77,32 @@
 //! # }
 //! ```
 //!
+//! # Sessions in databases
+//!
+//! | store | where | its processes |
+//! |---|---|---|
+//! | `SqliteStore` (feature `sqlite`) | one file, with SQLite compiled in | any number, on one machine |
+//! | `PostgresStore` (feature `postgres`) | a database of PostgreSQL | any number, on any number of machines |
+//!
+//! Both are [`SessionStore`](agent_core::SessionStore)s for a [`Runner`](agent_core::Runner): an append is whole and lasting, the
+//! later of two writers gets a [`Conflict`](agent_core::ErrorKind::Conflict), and a load costs a snapshot and what came since.
+//! They do not make a tool's effect and its record one: a process that is killed between the two runs an approved call again
+//! when another goes on. Where that matters, let the tool note its call's id with its effect, and look there first.
+//!
+//! # Durable runs
+//!
+//! `DurableAgent` (feature `restate`) makes an agent's sessions keyed objects of a [Restate](https://restate.dev) server:
+//! each event is journaled, a killed worker is replaced by another that repeats nothing of it, and an approval waits at no
+//! cost.
+//!
 //! # Features
 //!
-//! - `ring` (default) or `aws-lc-rs`: the cryptography of TLS. With neither, the process's default provider of `rustls` is
-//!   used; where there is one, it is preferred.
-//! - `restate`: `DurableAgent`, whose runs survive machines, on a Restate server.
+//! | feature | what it adds |
+//! |---|---|
+//! | `ring` (default), `aws-lc-rs` | the cryptography of TLS. With neither, the process's default provider of `rustls` is used; where there is one, it is preferred |
+//! | `mcp` | `McpTools`: tools of MCP servers, started as children or reached over HTTP; `McpServer`: any agent as a tool over standard input and output |
+//! | `sqlite`, `postgres` | `SqliteStore`, `PostgresStore`: sessions in databases |
+//! | `restate` | `DurableAgent`: sessions on a Restate server, whose runs survive killed workers and servers |
 
 mod answer;
 mod anthropic;
@@ -96,6 +117,8 @@ mod extra;
 mod framing;
 mod gemini;
 mod limited;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod media;
 mod ollama;
 mod openai_chat;
@@ -106,6 +129,8 @@ mod retry;
 mod schema;
 mod secret;
 mod settings;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod stores;
 #[cfg(test)]
 mod testing;
 mod transport;
@@ -119,10 +144,16 @@ pub use durable::{DurableAgent, DurableOptions, Rejection, Reply, Status, Words}
 pub use error::{ProviderError, ProviderErrorKind};
 pub use gemini::Gemini;
 pub use limited::{Limited, LimitedOptions};
+#[cfg(feature = "mcp")]
+pub use mcp::{McpApproval, McpCommand, McpEndpoint, McpOptions, McpServer, McpTools};
 pub use ollama::Ollama;
 pub use openai_chat::OpenAi;
 pub use openai_responses::OpenAiResponses;
-pub use recorded::{CassetteMode, Recorded, RecordedClient};
+pub use recorded::{CassetteMode, NotRecorded, Recorded, RecordedClient};
 pub use retry::{Retry, RetryOptions};
 pub use secret::Secret;
+#[cfg(feature = "postgres")]
+pub use stores::{PostgresStore, PostgresStoreOptions};
+#[cfg(feature = "sqlite")]
+pub use stores::{SqliteStore, SqliteStoreOptions};
 pub use transport::{HttpOptions, TimeOuts};

@@ -1,134 +1,22 @@
 //! The server as a process, asked over sockets.
 
+#[path = "support/server.rs"]
+mod server;
 mod support;
 
-use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
-    process::{Child, Command, Stdio},
-    thread,
-};
+use std::{process::Command, thread};
 
+use server::{DONE, Server};
 use support::{example, transcript};
 
 fn program() -> Command {
     example(env!("CARGO_BIN_EXE_streaming_server"))
 }
 
-/// A running server.
-struct Server {
-    process: Child,
-    address: String,
+/// A server whose stand-in for a model takes so many milliseconds for each word.
+fn start(pause: u32) -> Server {
+    Server::start(program().args(["--pause", &pause.to_string()]))
 }
-
-impl Server {
-    /// Starts one on a free port whose stand-in for a model takes so many milliseconds for each word.
-    fn start(pause: u32) -> Self {
-        Self::with(program().args(["--pause", &pause.to_string()]))
-    }
-
-    fn with(command: &mut Command) -> Self {
-        let mut process = command.args(["--port", "0"]).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let address = lines.map(|line| line.strip_prefix("listening on http://").map(str::to_owned));
-        let address = address.flatten().next().unwrap();
-        Self { process, address }
-    }
-
-    fn send(&self, request: &str, headers: &str, body: &str) -> Answer {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let length = body.len();
-        let request = format!(
-            "{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        Answer(BufReader::new(stream))
-    }
-
-    fn post(&self, session: &str, body: &str) -> Answer {
-        self.send(&format!("POST /sessions/{session}/messages"), "Content-Type: application/json\r\n", body)
-    }
-
-    fn say(&self, session: &str, text: &str) -> Answer {
-        self.post(session, &serde_json::json!({ "text": text }).to_string())
-    }
-
-    /// What was said in a session, a line for each message.
-    fn said(&self, session: &str) -> String {
-        let (head, body) = self.send(&format!("GET /sessions/{session}"), "", "").read();
-        assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
-        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
-        let messages = body["messages"].as_array().unwrap().iter();
-        let line = |message: &serde_json::Value| {
-            format!("{}: {}", message["role"].as_str().unwrap(), message["contents"][0]["text"].as_str().unwrap())
-        };
-        messages.map(line).collect::<Vec<_>>().join("\n")
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
-}
-
-/// An answer, as it comes. Dropped, it closes the connection.
-struct Answer(BufReader<TcpStream>);
-
-impl Answer {
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.0.read_line(&mut line).unwrap();
-        line
-    }
-
-    /// Waits until a piece of the answer is there.
-    fn begun(mut self) -> Self {
-        while self.line() != "event: delta\n" {}
-        self
-    }
-
-    /// The head, and the body without the marks of its chunks.
-    fn read(mut self) -> (String, String) {
-        let (mut head, mut body) = (String::new(), String::new());
-        while !head.ends_with("\r\n\r\n") {
-            head += &self.line();
-        }
-        if !head.contains("transfer-encoding: chunked") {
-            self.0.read_to_string(&mut body).unwrap();
-            return (head, body);
-        }
-        loop {
-            let length = u64::from_str_radix(self.line().trim_end(), 16).unwrap();
-            self.0.by_ref().take(length).read_to_string(&mut body).unwrap();
-            assert_eq!(self.line(), "\r\n");
-            if length == 0 {
-                return (head, body);
-            }
-        }
-    }
-
-    /// What comes after what was read.
-    fn rest(mut self) -> String {
-        let mut rest = String::new();
-        self.0.read_to_string(&mut rest).unwrap();
-        rest
-    }
-
-    /// The streamed text, and how the stream ended.
-    fn text(self) -> (String, String) {
-        let (_, body) = self.read();
-        let delta = |record: &str| {
-            let data = record.strip_prefix("event: delta\ndata: ")?;
-            Some(serde_json::from_str::<serde_json::Value>(data).unwrap()["text"].as_str().unwrap().to_owned())
-        };
-        let end = body.trim_end().rsplit("\n\n").next().unwrap().to_owned();
-        (body.split("\n\n").filter_map(delta).collect(), end)
-    }
-}
-
-const DONE: &str = "event: done\ndata: {\"stop\":\"completed\"}";
 
 /// A message that takes the stand-in half a minute to repeat, with 10 ms a word.
 fn long(word: &str) -> String {
@@ -137,7 +25,7 @@ fn long(word: &str) -> String {
 
 #[test]
 fn an_answer_streams_as_pieces_then_as_a_committed_event_then_why_it_ended() {
-    let (head, body) = Server::start(0).say("ada", "I am Ada.").read();
+    let (head, body) = start(0).say("ada", "I am Ada.").read();
     assert!(head.starts_with("HTTP/1.1 200 OK") && head.contains("content-type: text/event-stream"), "{head}");
     let (start, event) = body.split_once("event: event\ndata: ").unwrap();
     let (event, end) = event.split_once('\n').unwrap();
@@ -174,7 +62,7 @@ fn an_answer_streams_as_pieces_then_as_a_committed_event_then_why_it_ended() {
 
 #[test]
 fn a_session_remembers_and_another_knows_nothing_of_it() {
-    let server = Server::start(0);
+    let server = start(0);
     assert_eq!(server.say("ada", "I am Ada.").text(), ("Message 1 was: I am Ada.".to_owned(), DONE.to_owned()));
     assert_eq!(server.say("ada", "Who am I?").text(), ("Message 2 was: Who am I?".to_owned(), DONE.to_owned()));
     assert_eq!(server.say("bob", "Hello.").text(), ("Message 1 was: Hello.".to_owned(), DONE.to_owned()));
@@ -189,7 +77,7 @@ fn a_session_remembers_and_another_knows_nothing_of_it() {
 
 #[test]
 fn sessions_do_not_wait_for_each_other() {
-    let server = Server::start(10);
+    let server = start(10);
     let slow = server.say("slow", &long("tick")).begun();
     assert_eq!(server.say("quick", "Hello.").text(), ("Message 1 was: Hello.".to_owned(), DONE.to_owned()));
     assert_eq!(server.said("slow"), format!("user: {}", long("tick")), "it is not done yet");
@@ -198,7 +86,7 @@ fn sessions_do_not_wait_for_each_other() {
 
 #[test]
 fn a_client_that_leaves_ends_the_run_and_the_session_goes_on_without_the_half_answer() {
-    let server = Server::start(10);
+    let server = start(10);
     drop(server.say("ada", &long("tick")).begun());
     // Had the first run gone on, this would wait for it, and its answer would be in the session.
     assert_eq!(server.say("ada", "Again.").text(), ("Message 2 was: Again.".to_owned(), DONE.to_owned()));
@@ -208,7 +96,7 @@ fn a_client_that_leaves_ends_the_run_and_the_session_goes_on_without_the_half_an
 
 #[test]
 fn a_second_request_to_a_busy_session_waits_for_its_turn() {
-    let server = Server::start(10);
+    let server = start(10);
     let first = server.say("ada", &["tick"; 30].join(" ")).begun();
     let second = server.say("ada", "Me too.");
     let second = thread::spawn(|| second.text());
@@ -222,9 +110,9 @@ fn a_second_request_to_a_busy_session_waits_for_its_turn() {
 
 #[test]
 fn a_request_that_cannot_be_read_is_refused_with_what_is_wrong() {
-    let server = Server::start(0);
+    let server = start(0);
     let mut answers: Vec<_> =
-        ["{", r#"{"txt": "Hello."}"#, r#"{"text": "  "}"#].map(|body| server.post("ada", body)).into();
+        ["{", r#"{"txt": "Hello."}"#, r#"{"text": "  "}"#].map(|body| server.post("ada/messages", body)).into();
     answers.push(server.send("POST /sessions/ada/messages", "", r#"{"text": "Hello."}"#));
     let answers = answers.into_iter().map(|answer| {
         let (head, body) = answer.read();
@@ -246,7 +134,7 @@ fn a_request_that_cannot_be_read_is_refused_with_what_is_wrong() {
 #[test]
 fn sessions_in_a_directory_outlive_the_server() {
     let directory = tempfile::tempdir().unwrap();
-    let server = || Server::with(program().args(["--pause", "0", "--dir"]).arg(directory.path()));
+    let server = || Server::start(program().args(["--pause", "0", "--dir"]).arg(directory.path()));
     assert_eq!(server().say("ada", "I am Ada.").text().0, "Message 1 was: I am Ada.");
     assert_eq!(server().say("ada", "Who am I?").text().0, "Message 2 was: Who am I?");
 }
@@ -256,7 +144,7 @@ fn an_error_of_the_run_ends_its_stream() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener); // nobody listens here now
-    let server = Server::with(program().args(["--model", "openai-compatible:coder", "--base-url", &url]));
+    let server = Server::start(program().args(["--model", "openai-compatible:coder", "--base-url", &url]));
     let (text, end) = server.say("ada", "Hello.").text();
     assert_eq!(text, "");
     assert!(end.starts_with("event: error\ndata: {\"error\":\"ask `coder` of openai-compatible@127.0.0.1:"), "{end}");

@@ -18,16 +18,16 @@ use clap::Parser;
 enum Task {
     Bench(bench::Bench),
     Ci(ci::Ci),
-    Eval(eval::Eval),
+    Eval(Box<agent_eval::EvalCommand>),
     Inspect(inspect::Inspect),
     Peers(peers::Peers),
 }
 
 fn main() -> ExitCode {
     let result = match Task::parse() {
-        Task::Bench(_) => bench::Bench::run(),
+        Task::Bench(bench) => bench.run(),
         Task::Ci(ci) => ci.run(),
-        Task::Eval(eval) => eval.run(),
+        Task::Eval(eval) => return eval::run(*eval),
         Task::Inspect(inspect) => inspect.run(),
         Task::Peers(peers) => peers.run(),
     };

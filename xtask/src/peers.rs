@@ -1,4 +1,4 @@
-//! `cargo xtask peers`: the clients of services against programs that others wrote.
+//! `cargo xtask peers`: clients and servers against programs that others wrote.
 
 use std::{
     env, fs,
@@ -11,13 +11,20 @@ use std::{
 
 use clap::Args;
 
-/// Test the clients of services against programs that others wrote: scripted services, a judge of clients, and the
-/// types of the services' own clients. Needs node, npm and python3; what they run is installed below `target/peers`.
+/// Test clients and servers against programs that others wrote: scripted services, a judge of clients, the types of the
+/// services' own clients, and MCP's reference servers and SDK. Needs node, npm and python3; what they run is installed below `target/peers`.
 #[derive(Debug, Args)]
 pub(crate) struct Peers {}
 
 /// Scripted services of all protocols.
 const AIMOCK: &str = "@copilotkit/aimock@1.43.0";
+
+/// MCP's reference servers.
+const MCP_SERVERS: [&str; 3] = [
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+];
 
 /// How many judges there are: each hears one client, so that they hear them at the same time.
 const JUDGES: usize = 4;
@@ -51,11 +58,16 @@ impl Peers {
         let judges = judges.iter().map(Service::url).collect::<Vec<_>>().join(",");
 
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut tests = Command::new(cargo);
-        tests.args(["test", "-p", "agent-providers", "--lib", "--test", "peers", "--", "aimock::", "llmock::"]);
-        tests.arg("a_request_says_what_it_is_asked_to_or_what_it_cannot").current_dir(&root);
-        tests.env("AIMOCK_URL", aimock.url()).env("LLMOCK_URL", judges).env("REQUESTS_FILE", &requests);
+        let mut tests = Command::new(&cargo);
+        tests.args(["test", "-p", "agent-providers", "--features", "mcp", "--lib", "--test", "peers", "--"]);
+        tests.args(["aimock::", "llmock::", "mcp::", "a_request_says_what_it_is_asked_to_or_what_it_cannot"]);
+        tests.current_dir(&root).env("AIMOCK_URL", aimock.url()).env("LLMOCK_URL", judges);
+        tests.env("REQUESTS_FILE", &requests).env("MCP_PEERS", &installed);
         run(tests)?;
+        let mut served = Command::new(cargo);
+        served.args(["test", "-p", "agent-examples", "--features", "mcp", "--test", "mcp_agent"]);
+        served.current_dir(&root).env("MCP_PEERS", &installed);
+        run(served)?;
         let mut validate = Command::new(python);
         validate.arg(files.join("validate_requests.py")).arg(requests);
         run(validate)
@@ -65,7 +77,10 @@ impl Peers {
 /// Installs what is not there yet, and gives the Python that has it.
 fn install(files: &Path, installed: &Path) -> Result<PathBuf, String> {
     let mut npm = Command::new("npm");
-    npm.args(["install", "--no-audit", "--no-fund", "--silent", "--prefix"]).arg(installed).arg(AIMOCK);
+    npm.args(["install", "--no-audit", "--no-fund", "--silent", "--prefix"])
+        .arg(installed)
+        .arg(AIMOCK)
+        .args(MCP_SERVERS);
     fs::create_dir_all(installed).map_err(|error| format!("create `{}`: {error}", installed.display()))?;
     run(npm)?;
     let python = installed.join("venv/bin/python");

@@ -193,7 +193,7 @@ impl<'a> Calls<'a> {
         let seen = span.clone();
         let work = async move {
             let run = cx.run.clone();
-            if let Some(stop) = run.interrupted().now_or_never() {
+            if let Some(stop) = run.interruption() {
                 return (cx.call, not_run(stop), Some(stop));
             }
             tokio::select! {

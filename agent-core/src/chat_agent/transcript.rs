@@ -53,6 +53,9 @@ impl Window {
 /// The transcript that the agent `me` sends: no approvals, no thoughts of others, each call directly followed by its
 /// result, no result without a call.
 pub(super) fn transcript(messages: &[ChatMessage], me: &str, window: &Window) -> Arc<[ChatMessage]> {
+    if matches!(window, Window::All) && messages.iter().all(|message| is_plain(message, me)) {
+        return messages.into();
+    }
     let mut calls = CallLog::of(messages).calls.into_iter().peekable();
     let mut transcript = Vec::with_capacity(messages.len());
     for (at, message) in messages.iter().enumerate() {
@@ -67,21 +70,33 @@ pub(super) fn transcript(messages: &[ChatMessage], me: &str, window: &Window) ->
     transcript.into()
 }
 
-/// The message as the model sees it; none if nothing of it is for the model.
-fn cleaned(message: &ChatMessage, me: &str) -> Option<ChatMessage> {
-    let mine = message.author.as_deref().is_none_or(|author| author == me);
-    let stays = |content: &Content| match content {
+/// Whether the message stays what and where it is, whatever is around it.
+fn is_plain(message: &ChatMessage, me: &str) -> bool {
+    let is_call = |content: &Content| matches!(content, Content::ToolCall(_));
+    message.role != Role::Tool
+        && !message.contents.is_empty()
+        && message.contents.iter().all(|content| stays(content, message, me) && !is_call(content))
+}
+
+/// Whether the model sees this part of a message.
+fn stays(content: &Content, of: &ChatMessage, me: &str) -> bool {
+    match content {
         Content::Text(_)
         | Content::Data { .. }
         | Content::Uri { .. }
         | Content::ToolCall(_)
         | Content::Native { .. } => true,
-        Content::Reasoning { .. } => mine,
+        Content::Reasoning { .. } => of.author.as_deref().is_none_or(|author| author == me),
         Content::InvalidToolCall { .. }
         | Content::ToolResult(_)
         | Content::ApprovalRequest(_)
         | Content::ApprovalResponse { .. } => false,
-    };
+    }
+}
+
+/// The message as the model sees it; none if nothing of it is for the model.
+fn cleaned(message: &ChatMessage, me: &str) -> Option<ChatMessage> {
+    let stays = |content: &Content| stays(content, message, me);
     if message.contents.iter().all(stays) {
         return (!message.contents.is_empty()).then(|| message.clone());
     }

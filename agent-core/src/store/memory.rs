@@ -9,8 +9,8 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::{SessionStore, Stored, conflict};
-use crate::{Event, Result, Session};
+use super::{SessionStore, Stored};
+use crate::{Error, Event, Result, Session};
 
 /// Sessions in memory, for tests and for processes that may forget. Clones share them.
 #[derive(Clone, Default)]
@@ -56,7 +56,7 @@ impl SessionStore for MemoryStore {
         let mut logs = self.logs();
         let found = logs.get(id).map_or(0, version);
         if found != expected {
-            return Err(conflict(id, expected, found));
+            return Err(Error::conflict(id, expected, found));
         }
         if events.is_empty() {
             return Ok(found); // nothing was said, so an unknown id stays unknown

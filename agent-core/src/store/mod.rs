@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::{Error, ErrorKind, Event, Result, Session};
+use crate::{Event, Result, Session};
 
 pub use jsonl::JsonlStore;
 pub use memory::MemoryStore;
@@ -101,9 +101,3 @@ macro_rules! forward_store {
 
 forward_store!(Box<S>);
 forward_store!(Arc<S>);
-
-/// What a writer is told that comes too late.
-fn conflict(id: &str, expected: u64, found: u64) -> Error {
-    let context = format!("append to session `{id}` at version {expected}: it is at {found}; load it again");
-    Error::new(ErrorKind::Conflict, context)
-}

@@ -88,8 +88,8 @@ impl CheckEvaluator {
         Self(BuiltCheck::Check(Arc::new(check)))
     }
 
-    /// A scorer drives the loop. What a judge spends is not counted for the loop, nor for the run's limits: where that
-    /// matters, let an evaluator of `agent-loop` ask the model.
+    /// A scorer drives the loop. What a judge spends counts for the iteration and for the run's tokens once it has
+    /// answered; its calls are not counted: where that matters, let an evaluator of `agent-loop` ask the model.
     pub fn scorer(scorer: impl Scorer + 'static) -> Self {
         Self(BuiltCheck::Scorer(Arc::new(scorer)))
     }
@@ -120,7 +120,8 @@ impl LoopEvaluator for CheckEvaluator {
             wall: None,
             iterations: &iterations,
         };
-        let Outcome { verdict, reason, diff, .. } = self.0.outcome(&judged).await;
+        let Outcome { verdict, reason, diff, usage, .. } = self.0.outcome(&judged).await;
+        cx.run.bill(usage);
         let name = self.0.name();
         let failed = |what: &str| Err(Error::new(ErrorKind::Evaluator, format!("check `{name}` {what}: {reason}")));
         match verdict {

@@ -53,6 +53,10 @@ impl Composed {
     }
 
     fn combine(&self, outcomes: &[Outcome]) -> Outcome {
+        self.decide(outcomes).with_usage(outcomes.iter().map(|outcome| outcome.usage).sum())
+    }
+
+    fn decide(&self, outcomes: &[Outcome]) -> Outcome {
         let verdicts = || outcomes.iter().map(|outcome| outcome.verdict);
         let verdict = match self.rule {
             Rule::Not => match overall(verdicts()) {
@@ -78,7 +82,7 @@ impl Composed {
         let reason = said.map(|(part, outcome)| format!("{}: {}", part.name(), outcome.reason));
         let reason = reason.collect::<Vec<_>>().join("; ");
         let diffs: Vec<&str> = outcomes.iter().filter_map(|outcome| outcome.diff.as_deref()).collect();
-        let outcome = Outcome { verdict, value: None, reason, diff: None, votes: Vec::new() };
+        let outcome = Outcome::new(verdict, reason);
         if diffs.is_empty() { outcome } else { outcome.with_diff(diffs.join("\n\n")) }
     }
 }

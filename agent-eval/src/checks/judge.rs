@@ -1,20 +1,24 @@
 //! Another model that judges an answer by a rubric.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{
+    num::NonZeroU32,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
 use agent_core::{
-    ChatClient, ChatMessage, ChatOptions, ChatRequest, ChatUpdate, Error, ErrorKind, Format, Result, Role,
+    ChatClient, ChatMessage, ChatOptions, ChatRequest, Error, ErrorKind, Format, Limits, Result, Role, RunContext,
 };
+use agent_loop::Patience;
 use async_trait::async_trait;
-use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{BuildContext, BuiltCheck, build::invalid};
 use crate::{CheckContext, Outcome, Scorer, json::unfenced, text::cut};
 
-/// How long one call may take.
-const LIMIT: Duration = Duration::from_mins(2);
 /// How many characters of an unreadable reply are shown.
 const QUOTED: usize = 200;
 
@@ -22,6 +26,8 @@ struct JudgeScorer {
     client: Arc<dyn ChatClient>,
     rubric: String,
     repeats: NonZeroU32,
+    /// Whether the model turned out to have no schemas.
+    without_schema: AtomicBool,
 }
 
 /// One reply of the judge.
@@ -42,7 +48,8 @@ pub(super) fn build(rubric: &str, repeats: Option<u32>, cx: &BuildContext<'_>) -
     };
     match &cx.judge {
         Some(client) => {
-            let judge = JudgeScorer { client: client.clone(), rubric: rubric.to_owned(), repeats };
+            let (client, rubric) = (client.clone(), rubric.to_owned());
+            let judge = JudgeScorer { client, rubric, repeats, without_schema: AtomicBool::new(false) };
             Ok(BuiltCheck::Scorer(Arc::new(judge)))
         }
         None if cx.lint => Ok(BuiltCheck::of("judge", |_| Outcome::unscored("there is no judge"))),
@@ -56,28 +63,36 @@ impl Scorer for JudgeScorer {
         "judge"
     }
 
-    /// One call after the other, so that a cassette finds each by its place. A call that fails is an error of the
-    /// whole: the others must not hide it.
     async fn score(&self, cx: &CheckContext<'_>) -> Outcome {
-        let material = material(cx);
-        let mut votes = Vec::new();
-        for _ in 0..self.repeats.get() {
-            match self.ask(&material).await {
-                Ok(vote) => votes.push(vote),
-                Err(error) => return Outcome::error(format!("{error:#}")),
-            }
-        }
-        decide(&votes)
+        // A run of its own: nothing of it counts for the agent that is judged, nor is it limited as that one.
+        let run = RunContext::new(Limits { model_calls: None, ..Limits::default() });
+        let outcome = match self.votes(&material(cx), &run).await {
+            Ok(votes) => decide(&votes),
+            Err(error) => Outcome::error(format!("{error:#}")),
+        };
+        outcome.with_usage(run.take_bill().unwrap_or_default())
     }
 }
 
 impl JudgeScorer {
-    async fn ask(&self, material: &str) -> Result<Vote> {
+    /// One call after the other, so that a cassette finds each by its place. A call that fails is an error of the
+    /// whole: the others must not hide it.
+    async fn votes(&self, material: &str, run: &RunContext) -> Result<Vec<Vote>> {
+        let mut votes = Vec::new();
+        for _ in 0..self.repeats.get() {
+            votes.push(self.ask(material, run).await?);
+        }
+        Ok(votes)
+    }
+
+    async fn ask(&self, material: &str, run: &RunContext) -> Result<Vote> {
         let model = self.client.model();
-        let reply = match self.call(material, format()).await {
-            Err(error) if error.kind() == ErrorKind::Unsupported => self.call(material, Format::Text).await,
-            reply => reply,
-        };
+        let known = self.without_schema.load(Relaxed);
+        let mut reply = self.call(material, if known { Format::Text } else { format() }, run).await;
+        if !known && reply.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unsupported) {
+            self.without_schema.store(true, Relaxed);
+            reply = self.call(material, Format::Text, run).await;
+        }
         let reply = reply.map_err(|source| {
             Error::new(ErrorKind::Evaluator, format!("judge an answer with model `{model}`")).with_source(source)
         })?;
@@ -87,26 +102,14 @@ impl JudgeScorer {
         })
     }
 
-    async fn call(&self, material: &str, format: Format) -> Result<String> {
+    async fn call(&self, material: &str, format: Format, run: &RunContext) -> Result<String> {
         let request = ChatRequest {
             instructions: Some(self.instructions().into()),
             messages: Arc::from([ChatMessage::user(material)]),
             options: ChatOptions { format, ..ChatOptions::default() },
             ..ChatRequest::default()
         };
-        let answer = async {
-            let mut updates = self.client.stream(request);
-            while let Some(update) = updates.next().await {
-                match update? {
-                    ChatUpdate::Delta(_) => (),
-                    ChatUpdate::Done(response) => return Ok(response.message.text()),
-                }
-            }
-            Err(Error::new(ErrorKind::Contract, "read a model's answer that has no end"))
-        };
-        tokio::time::timeout(LIMIT, answer).await.unwrap_or_else(|_| {
-            Err(Error::new(ErrorKind::Provider, format!("wait {LIMIT:?} for a judge's answer")).transient())
-        })
+        Ok(Patience::default().ask(&*self.client, &request, run).await?.message.text())
     }
 
     fn instructions(&self) -> String {

@@ -1,5 +1,28 @@
 //! The command line, for a program that has the subjects: a workspace's `cargo xtask eval`, say.
 
+mod args;
+mod bless;
+mod cap;
+mod codes;
+mod compare;
+mod gate;
+mod import;
+mod lint;
+mod list;
+mod place;
+mod plan;
+mod profile;
+mod progress;
 mod project;
+mod report;
+mod run;
+mod score;
+mod sets;
+mod settings;
+mod show;
+mod timeline;
+mod trials;
+mod verdict;
 
+pub use args::EvalCommand;
 pub use project::{ModelSource, Project};

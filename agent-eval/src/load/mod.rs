@@ -2,7 +2,6 @@
 
 mod csv;
 mod reading;
-mod schema;
 pub(crate) mod tree;
 
 use std::{
@@ -13,12 +12,13 @@ use std::{
 
 use agent_core::{Error, ErrorKind, Result};
 
-pub use self::schema::{case_schema, set_schema};
+#[cfg(feature = "cli")]
+pub(crate) use self::reading::unknown_name;
 use self::{
     reading::{check_case, check_header, read},
     tree::{Node, Spot, Tree, error_at},
 };
-use crate::{EvalCase, EvalSet, text::listed};
+use crate::{EvalCase, EvalSet, file::write_whole, text::listed};
 
 /// A case, and the file that it is in.
 struct Found {
@@ -121,11 +121,11 @@ impl EvalSet {
     /// Writes the set to a file, in the format of its name's ending.
     ///
     /// # Errors
-    /// A name without a known ending, and what the file system says.
+    /// A name without a known ending, and what the file system says; what was there before stays then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let text = self.write(format_of(path)?)?;
-        fs::write(path, text).map_err(|source| {
+        write_whole(path, &text).map_err(|source| {
             Error::new(ErrorKind::Store, format!("write the set `{}` to {}", self.name, path.display()))
                 .with_source(source)
         })

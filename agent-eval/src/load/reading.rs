@@ -80,6 +80,18 @@ fn unknown<'a>(message: &'a str, start: &str) -> Option<(&'a str, Vec<&'a str>)>
     Some((name, rest.split('`').skip(1).step_by(2).collect()))
 }
 
+/// Such a message in the words of this crate; none if it is about something else. `more` names are known, too.
+#[cfg(feature = "cli")]
+pub(crate) fn unknown_name(message: &str, more: &[&str]) -> Option<String> {
+    let of = |what: &str| {
+        let (name, mut known) = unknown(message, &format!("unknown {what} `"))?;
+        known.extend(more.iter().filter(|_| what == "field"));
+        let what = if what == "variant" { "value" } else { what };
+        Some(format!("unknown {what} `{name}`{}", remedy(name, &known)))
+    };
+    of("field").or_else(|| of("variant"))
+}
+
 fn remedy(name: &str, known: &[&str]) -> String {
     match nearest(name, known.iter().copied()) {
         Some(meant) => format!("; did you mean `{meant}`?"),

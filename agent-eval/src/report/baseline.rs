@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Report, SetReport};
+use crate::{Report, SetReport, file::write_whole};
 
 /// The version of a baseline's file format.
 pub const BASELINE_SCHEMA: &str = "agent-eval-baseline/1";
@@ -32,6 +32,12 @@ pub struct Baseline {
     /// What the subject was made of.
     #[serde(default)]
     pub fingerprint: Value,
+    /// The tokens of all its trials, to estimate those of another run by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// The milliseconds of all its trials, summed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
     /// By case.
     pub cases: BTreeMap<String, CaseBaseline>,
 }
@@ -68,10 +74,19 @@ impl Baseline {
         if report.manifest.partial {
             return refuse("only some of the cases were run; run all");
         }
+        if report.setup_errors > 0 {
+            return refuse("trials could not be run as they were set up; mend that, and run them again first");
+        }
         if report.infrastructure_errors > 0 {
             return refuse("trials failed because of the infrastructure; run those again first");
         }
         Ok(Self::of(report, found))
+    }
+
+    /// What a run came to, for each of its sets, whole or not.
+    #[cfg(feature = "cli")]
+    pub(crate) fn all(report: &Report) -> Vec<Self> {
+        report.sets.iter().map(|set| Self::of(report, set)).collect()
     }
 
     fn of(report: &Report, set: &SetReport) -> Self {
@@ -85,6 +100,8 @@ impl Baseline {
             run: report.manifest.run.clone(),
             revision: report.manifest.revision.clone(),
             fingerprint: report.manifest.fingerprint.get(&set.name).cloned().unwrap_or_default(),
+            tokens: Some(set.total.usage.total()),
+            wall_ms: Some(set.total.wall_ms),
             cases: cases.collect(),
         }
     }
@@ -114,9 +131,7 @@ impl Baseline {
         let failed = |error| store("write", &path).with_source(error);
         let mut text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))?;
         text.push('\n');
-        fs::create_dir_all(dir).map_err(failed)?;
-        let new = path.with_extension("json.new");
-        fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(failed)?;
+        write_whole(&path, &text).map_err(failed)?;
         Ok(path)
     }
 }

@@ -10,8 +10,9 @@ use agent_core::{Result, StopReason, Usage};
 use super::{
     Baseline, Gate,
     compare::compare,
-    gates::{Gated, judge_gates},
+    gates::judge_gates,
     judges::{Judged, judge_report},
+    labels::{Label, Labels, of_case},
     loops::{Step, loop_report},
     tally::{Resampling, count, total},
 };
@@ -26,19 +27,38 @@ use crate::{
 pub struct ReportOptions {
     /// What must hold, for each set.
     pub gates: Vec<Gate>,
+    /// What must hold for the sets of these names, beside it.
+    pub set_gates: BTreeMap<String, Vec<Gate>>,
     /// What the sets are compared with, each with the baseline of its name.
     pub baselines: Vec<Baseline>,
     /// The gain in passes for which one more iteration is worth it; 0.01 by default.
     pub min_gain: f64,
     /// How often cases are resampled for an interval; 2,000 by default.
     pub resamples: usize,
+    /// What people said of answers; judges are measured by it.
+    pub labels: Vec<Label>,
     /// The day that quarantines are judged by; the day on which the run began if absent.
     pub today: Option<SystemTime>,
 }
 
 impl Default for ReportOptions {
     fn default() -> Self {
-        Self { gates: Vec::new(), baselines: Vec::new(), min_gain: 0.01, resamples: 2_000, today: None }
+        Self {
+            gates: Vec::new(),
+            set_gates: BTreeMap::new(),
+            baselines: Vec::new(),
+            min_gain: 0.01,
+            resamples: 2_000,
+            labels: Vec::new(),
+            today: None,
+        }
+    }
+}
+
+impl ReportOptions {
+    /// What must hold for this set.
+    pub(super) fn gates_of<'a>(&'a self, set: &str) -> impl Iterator<Item = &'a Gate> {
+        self.gates.iter().chain(self.set_gates.get(set).into_iter().flatten())
     }
 }
 
@@ -62,6 +82,7 @@ pub struct ReportBuilder {
     manifest: Manifest,
     sets: Vec<EvalSet>,
     options: ReportOptions,
+    labels: Labels,
     /// By set, case and repeat.
     rows: BTreeMap<String, BTreeMap<String, BTreeMap<u32, Row>>>,
     tokens: u64,
@@ -72,11 +93,13 @@ pub struct ReportBuilder {
 pub(super) struct Row {
     pub(super) verdict: Verdict,
     pub(super) usage: Usage,
+    pub(super) judge_usage: Usage,
     pub(super) wall_ms: u64,
     pub(super) stop: Option<StopReason>,
     pub(super) failed: bool,
     pub(super) steps: Vec<Step>,
     infrastructure: bool,
+    setup: bool,
     judged: Vec<Judged>,
     failure: Option<Box<Failure>>,
 }
@@ -84,21 +107,22 @@ pub(super) struct Row {
 impl ReportBuilder {
     /// A report without trials yet.
     pub fn new(manifest: Manifest, sets: Vec<EvalSet>, options: ReportOptions) -> Self {
-        Self { manifest, sets, options, rows: BTreeMap::new(), tokens: 0 }
+        let labels = Labels::new(&options.labels);
+        Self { manifest, sets, options, labels, rows: BTreeMap::new(), tokens: 0 }
     }
 
     /// One more trial; one that is there already is replaced.
     pub fn add(&mut self, trial: &Trial) {
-        self.tokens = self.tokens.saturating_add(trial.usage.total());
+        self.tokens = self.tokens.saturating_add(trial.usage.total()).saturating_add(trial.judge_usage.total());
         let cases = self.rows.entry(trial.key.set.clone()).or_default();
-        cases.entry(trial.key.case.clone()).or_default().insert(trial.key.repeat, Row::of(trial));
+        cases.entry(trial.key.case.clone()).or_default().insert(trial.key.repeat, Row::of(trial, &self.labels));
     }
 
     pub(crate) fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// All tokens used, those of replaced trials included.
+    /// All tokens used, those of judges and of replaced trials included.
     pub(crate) fn tokens(&self) -> u64 {
         self.tokens
     }
@@ -110,7 +134,7 @@ impl ReportBuilder {
         let mut sets: Vec<&EvalSet> = self.sets.iter().collect();
         sets.sort_by(|a, b| a.name.cmp(&b.name));
         let none = BTreeMap::new();
-        let reports: Vec<SetReport> = sets
+        let mut reports: Vec<SetReport> = sets
             .iter()
             .map(|set| {
                 let rows = self.rows.get(&set.name).unwrap_or(&none);
@@ -118,20 +142,30 @@ impl ReportBuilder {
                     .build(&mut warnings)
             })
             .collect();
+        judge_gates(&mut reports, &self.options, &self.manifest);
         let planned: u64 = self.manifest.sets.values().sum();
         let counted = reports.iter().map(|set| set.total.trials()).sum();
         let missing = planned.saturating_sub(counted);
         if missing > 0 {
             warnings.push(format!("{missing} of {planned} trials are missing: the run is incomplete; resume it"));
         }
-        let rows = self.rows.values().flat_map(BTreeMap::values).flat_map(BTreeMap::values);
-        let infrastructure_errors = rows.filter(|row| row.infrastructure).count() as u64;
+        let rows = || self.rows.values().flat_map(BTreeMap::values).flat_map(BTreeMap::values);
+        let infrastructure_errors = rows().filter(|row| row.infrastructure).count() as u64;
+        let setup_errors = rows().filter(|row| row.setup).count() as u64;
         if infrastructure_errors > 0 {
             let text = "failed because of the infrastructure; they count as not passed";
             warnings.push(format!("{infrastructure_errors} of {counted} trials {text}"));
         }
         let schema = REPORT_SCHEMA.to_owned();
-        Report { schema, manifest: self.manifest, sets: reports, warnings, missing, infrastructure_errors }
+        Report {
+            schema,
+            manifest: self.manifest,
+            sets: reports,
+            warnings,
+            missing,
+            infrastructure_errors,
+            setup_errors,
+        }
     }
 }
 
@@ -172,28 +206,22 @@ impl SetBuilder<'_> {
             }
             None => warn(detectable(cases.len() as u64)),
         }
-        let input = Gated {
-            cases: &in_gates,
-            loops: loops.as_ref(),
-            comparison: comparison.as_ref(),
-            is_partial: self.manifest.partial,
-            resampling,
-        };
-        let gates = judge_gates(&self.options.gates, &input);
         let judged = self.set.cases.iter().flat_map(|case| {
-            let label = human_label(case);
+            let label = of_case(case);
             let rows = self.rows.get(&case.id).into_iter().flat_map(BTreeMap::values);
             rows.flat_map(|row| &row.judged).map(move |judged| (judged, label))
         });
+        let total = total(&all, resampling);
+        let judge_usage = total.judge_usage;
         SetReport {
             name: name.clone(),
-            total: total(&all, resampling),
+            total,
             tags: tags.into_iter().map(of_tag).collect(),
             pass_at: pass_at(&all),
             loops,
-            judges: judge_report(judged),
+            judges: judge_report(judged, judge_usage),
             comparison,
-            gates,
+            gates: Vec::new(), // when all sets are known
             cases,
         }
     }
@@ -211,7 +239,7 @@ impl SetBuilder<'_> {
             id: case.id.clone(),
             tags: case.tags.union(&self.set.defaults.tags).cloned().collect(),
             group: case.group.clone(),
-            tally: count(rows().map(|row| (row.verdict, row.usage, row.wall_ms))),
+            tally: count(rows()),
             verdicts: rows().map(|row| row.verdict).collect(),
             quarantine,
             failures: rows().filter_map(|row| row.failure.as_deref().cloned()).collect(),
@@ -220,7 +248,7 @@ impl SetBuilder<'_> {
 }
 
 impl Row {
-    fn of(trial: &Trial) -> Self {
+    fn of(trial: &Trial, labels: &Labels) -> Self {
         let failure = || Failure {
             repeat: trial.key.repeat,
             error: trial.error.as_ref().map(|error| error.message.clone()),
@@ -230,12 +258,14 @@ impl Row {
         Self {
             verdict: trial.verdict,
             usage: trial.usage,
+            judge_usage: trial.judge_usage,
             wall_ms: trial.wall_ms,
             stop: trial.stop,
             failed: trial.error.is_some(),
             steps: trial.iterations.iter().map(Step::of).collect(),
             infrastructure: trial.error.as_ref().is_some_and(|error| error.infrastructure),
-            judged: trial.outcomes.iter().filter_map(|outcome| Judged::of(&outcome.outcome)).collect(),
+            setup: trial.error.as_ref().is_some_and(|error| error.setup),
+            judged: Judged::all(trial, labels),
             failure: (trial.verdict != Verdict::Pass).then(|| Box::new(failure())),
         }
     }
@@ -256,15 +286,6 @@ fn detectable(cases: u64) -> String {
     const CHANGED: f64 = 0.2;
     let drop = minimum_detectable_drop(cases, CHANGED).unwrap_or(1.0).min(1.0) * 100.0;
     format!("with {cases} cases a drop below {drop:.1} points would go unseen, if a fifth of them change at all")
-}
-
-/// `human_verdict` in a case's metadata: `pass` or `fail`.
-fn human_label(case: &EvalCase) -> Option<bool> {
-    match case.metadata.get("human_verdict")?.as_str()? {
-        "pass" => Some(true),
-        "fail" => Some(false),
-        _ => None,
-    }
 }
 
 fn cut(answer: &str) -> String {

@@ -90,9 +90,10 @@ fn test(pairs: &[Pair<'_>], seed: u64) -> Tested {
         ("sign flip", p, p.map(harm))
     };
     let count = units.len() as u64;
-    // Where nothing changed, changes may still be as frequent as so many cases cannot rule out.
+    // Of single trials this is the share that changed. Where nothing changed, changes may still be as frequent as so many
+    // cases cannot rule out.
     let changed = if broken + fixed > 0 {
-        Some((broken + fixed) as f64 / count as f64)
+        Some(differences.iter().map(|d| d * d).sum::<f64>() / count as f64)
     } else {
         supported_gain(count, CONFIDENCE)
     };
@@ -102,7 +103,7 @@ fn test(pairs: &[Pair<'_>], seed: u64) -> Tested {
         interval: t.map(|t| t.interval),
         p,
         p_harm,
-        detectable_drop: changed.and_then(|changed| minimum_detectable_drop(count, changed)),
+        detectable_drop: changed.and_then(|changed| minimum_detectable_drop(count, changed)).map(|drop| drop.min(1.0)),
     }
 }
 

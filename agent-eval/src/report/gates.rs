@@ -1,14 +1,17 @@
 //! Gates: what must hold for a change to go in.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use agent_core::{Error, ErrorKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::tally::{CONFIDENCE, Resampling, ratio_interval, total};
+use super::{
+    ReportOptions,
+    tally::{CONFIDENCE, Resampling, ratio_interval, total},
+};
 use crate::{
-    CaseReport, Comparison, GateResult, GateVerdict, LoopReport, Verdict,
-    stats::{Interval, pass_at_k, pass_hat_k, wilson},
+    CaseReport, Comparison, GateResult, GateVerdict, LoopReport, Manifest, SetReport, Verdict,
+    stats::{Interval, holm, pass_at_k, pass_hat_k, wilson},
 };
 
 /// What must hold of a set. Cases in quarantine are in no gate. What is undefined holds for no gate.
@@ -40,7 +43,7 @@ pub enum Gate {
     /// `hard(TAG)`: every trial of the cases with this tag passes.
     Hard(String),
     /// `regression<=X`: the pass rate fell by at most X against the baseline. Fails for a larger drop that is
-    /// evident, too (one-sided 5 %).
+    /// evident, too (one-sided 5 %, adjusted after Holm if several sets of a run have this gate).
     Regression(f64),
     /// `coverage`: every case of the baseline was run.
     Coverage,
@@ -120,22 +123,47 @@ impl<'de> Deserialize<'de> for Gate {
 }
 
 /// What gates look at.
-pub(super) struct Gated<'a> {
+struct Gated<'a> {
     /// Those that are in no quarantine.
-    pub(super) cases: &'a [&'a CaseReport],
-    pub(super) loops: Option<&'a LoopReport>,
-    pub(super) comparison: Option<&'a Comparison>,
+    cases: &'a [&'a CaseReport],
+    loops: Option<&'a LoopReport>,
+    comparison: Option<&'a Comparison>,
+    /// The evidence of harm, adjusted for the other sets that are judged by theirs.
+    p_harm: Option<f64>,
+    /// How many sets are.
+    family: usize,
     /// Whether only some of the cases were selected.
-    pub(super) is_partial: bool,
-    pub(super) resampling: Resampling,
+    is_partial: bool,
+    resampling: Resampling,
 }
 
-pub(super) fn judge_gates(gates: &[Gate], input: &Gated<'_>) -> Vec<GateResult> {
-    let judge = |gate: &Gate| {
-        let (verdict, detail) = input.judge(gate);
-        GateResult { gate: gate.to_string(), verdict, detail }
-    };
-    gates.iter().map(judge).collect()
+/// Judges the gates of all sets. Where several sets may fail by a regression, one of them would by luck more often
+/// than one alone: their p values are adjusted after Holm.
+pub(super) fn judge_gates(sets: &mut [SetReport], options: &ReportOptions, manifest: &Manifest) {
+    let gates: Vec<Vec<&Gate>> = sets.iter().map(|set| options.gates_of(&set.name).collect()).collect();
+    let has_regression = |gates: &[&Gate]| gates.iter().any(|gate| matches!(gate, Gate::Regression(_)));
+    let p_of = |set: &SetReport| set.comparison.as_ref().and_then(|comparison| comparison.p_harm);
+    let tested: Vec<usize> =
+        (0..sets.len()).filter(|at| has_regression(&gates[*at]) && p_of(&sets[*at]).is_some()).collect();
+    let adjusted = holm(&tested.iter().filter_map(|at| p_of(&sets[*at])).collect::<Vec<_>>());
+    let adjusted: BTreeMap<usize, f64> = tested.into_iter().zip(adjusted).collect();
+    for (at, set) in sets.iter_mut().enumerate() {
+        let cases: Vec<&CaseReport> = set.cases.iter().filter(|case| case.quarantine.is_none()).collect();
+        let input = Gated {
+            cases: &cases,
+            loops: set.loops.as_ref(),
+            comparison: set.comparison.as_ref(),
+            p_harm: adjusted.get(&at).copied(),
+            family: adjusted.len(),
+            is_partial: manifest.partial,
+            resampling: Resampling { resamples: options.resamples, seed: manifest.seed },
+        };
+        let judge = |gate: &&Gate| {
+            let (verdict, detail) = input.judge(gate);
+            GateResult { gate: gate.to_string(), verdict, detail }
+        };
+        set.gates = gates[at].iter().map(judge).collect();
+    }
 }
 
 type Judgement = (GateVerdict, String);
@@ -199,21 +227,27 @@ impl Gated<'_> {
         let Some(comparison) = self.comparison.filter(|comparison| comparison.paired > 0) else {
             return (GateVerdict::Failed, "undefined: no case has a baseline".to_owned());
         };
-        let Comparison { difference, interval, p_harm, detectable_drop, test, .. } = comparison;
-        let is_evident = p_harm.is_some_and(|p| p <= ALPHA);
+        let Comparison { difference, interval, detectable_drop, test, .. } = comparison;
+        let is_evident = self.p_harm.is_some_and(|p| p <= ALPHA);
         let verdict = if *difference < -margin && is_evident {
             GateVerdict::Failed
-        } else if interval.is_some_and(|interval| interval.low >= -margin) {
+        // All differences equal: they have no spread, and so no interval.
+        } else if interval.map_or(*difference > 0.0 && comparison.paired > 1, |interval| interval.low >= -margin) {
             GateVerdict::Passed
         } else {
             GateVerdict::Inconclusive
         };
-        let p = p_harm.map_or_else(|| "undefined".to_owned(), |p| format!("{p:.4}"));
+        let p = self.p_harm.map_or_else(|| "undefined".to_owned(), |p| format!("{p:.4}"));
+        let family = if self.family > 1 { format!(", Holm over {} sets", self.family) } else { String::new() };
         let seen = detectable_drop
             .map_or_else(String::new, |drop| format!("; drops below {:.1} points go unseen", drop * 100.0));
         (
             verdict,
-            format!("{:+.1} points over {} pairs, p of harm {p} ({test}){seen}", difference * 100.0, comparison.paired),
+            format!(
+                "{:+.1} points over {} pairs, p of harm {p} ({test}{family}){seen}",
+                difference * 100.0,
+                comparison.paired
+            ),
         )
     }
 
@@ -328,12 +362,22 @@ mod tests {
                 run: "old".to_owned(),
                 revision: None,
                 fingerprint: serde_json::Value::Null,
+                tokens: None,
+                wall_ms: None,
                 cases: rates.collect(),
             };
             let new = simulate(&mut rng, repeats, drop);
             let comparison = compare(&baseline, &new, &manifest, 0);
             let resampling = Resampling { resamples: 1, seed: 0 };
-            let gated = Gated { cases: &[], loops: None, comparison: Some(&comparison), is_partial: false, resampling };
+            let gated = Gated {
+                cases: &[],
+                loops: None,
+                p_harm: comparison.p_harm,
+                family: 1,
+                comparison: Some(&comparison),
+                is_partial: false,
+                resampling,
+            };
             gated.judge(&Gate::Regression(0.0)).0 == GateVerdict::Failed
         };
         (0..1_000).filter(|_| alarm()).count() as f64 / 1_000.0

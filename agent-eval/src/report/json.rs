@@ -1,14 +1,17 @@
 //! Reports as JSON.
 
 use agent_core::{Error, ErrorKind, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ExitRules, REPORT_SCHEMA, Report, RunVerdict};
 
 /// A report with the verdict that was made of it, for readers that do not know the rules.
-#[derive(Serialize)]
-struct Judged<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Judged<'a> {
+    /// The one verdict on the run.
     verdict: RunVerdict,
+    /// The exit code of a process with this verdict.
     exit_code: u8,
     #[serde(flatten)]
     report: &'a Report,

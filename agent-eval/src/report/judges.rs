@@ -1,56 +1,70 @@
 //! How far the judges can be trusted.
 
+use agent_core::Usage;
+
+use super::labels::Labels;
 use crate::{
-    JudgeReport, Outcome, Verdict,
+    CheckOutcome, Confusion, JudgeReport, Outcome, Trial, Verdict,
     stats::{cohen_kappa, krippendorff_nominal, rogan_gladen},
 };
 
-/// What a judge said of a trial.
-#[derive(Debug)]
+/// What a judge said of a trial, and what people said of the same answer.
+#[derive(Debug, Clone)]
 pub(super) struct Judged {
     passed: bool,
     votes: Vec<bool>,
+    labels: Vec<bool>,
 }
 
 impl Judged {
+    pub(super) fn all(trial: &Trial, labels: &Labels) -> Vec<Self> {
+        let judged = |CheckOutcome { check, outcome, .. }: &CheckOutcome| {
+            let labels = || labels.of(trial, check);
+            Self::of(outcome).map(|judged| Self { labels: labels(), ..judged })
+        };
+        trial.outcomes.iter().filter_map(judged).collect()
+    }
+
     /// None for what no judge said, and for one that could not.
-    pub(super) fn of(outcome: &Outcome) -> Option<Self> {
+    fn of(outcome: &Outcome) -> Option<Self> {
         let passed = match outcome.verdict {
             Verdict::Pass => true,
             Verdict::Fail => false,
             Verdict::Unscored | Verdict::Error => return None,
         };
-        (!outcome.votes.is_empty()).then(|| Self { passed, votes: outcome.votes.clone() })
+        let votes = outcome.votes.clone();
+        (!votes.is_empty()).then_some(Self { passed, votes, labels: Vec::new() })
     }
 }
 
-/// The judges of a set; each outcome comes with what a person said of it, if one did. None without outcomes.
-pub(super) fn judge_report<'a>(judged: impl Iterator<Item = (&'a Judged, Option<bool>)>) -> Option<JudgeReport> {
+/// The judges of a set; each outcome comes with what the case's label says, if it has one. None without outcomes.
+pub(super) fn judge_report<'a>(
+    judged: impl Iterator<Item = (&'a Judged, Option<bool>)>,
+    usage: Usage,
+) -> Option<JudgeReport> {
     let mut units = Vec::new();
     let (mut outcomes, mut passed, mut repeats) = (0_u64, 0_u64, 0);
-    let [mut both, mut judge_only, mut human_only, mut neither] = [0_u64; 4];
-    for (Judged { passed: pass, votes }, label) in judged {
+    let mut against = Confusion::default();
+    for (Judged { passed: pass, votes, labels }, of_case) in judged {
         outcomes += 1;
         passed += u64::from(*pass);
         repeats = repeats.max(u32::try_from(votes.len()).unwrap_or(u32::MAX));
         units.push(votes.iter().map(|vote| u32::from(*vote)).collect::<Vec<u32>>());
-        match (pass, label) {
-            (_, None) => (),
-            (true, Some(true)) => both += 1,
-            (true, Some(false)) => judge_only += 1,
-            (false, Some(true)) => human_only += 1,
-            (false, Some(false)) => neither += 1,
+        for label in labels.iter().copied().chain(of_case) {
+            against.add(*pass, label);
         }
     }
     let share = |part: u64, all: u64| (all > 0).then(|| part as f64 / all as f64);
     let observed = share(passed, outcomes)?;
-    let sensitivity = share(both, both + human_only);
-    let specificity = share(neither, neither + judge_only);
+    let Confusion { accepted_good, accepted_bad, rejected_good, rejected_bad } = against;
+    let (sensitivity, specificity) = (against.recall(), against.false_accepts().map(|share| 1.0 - share));
     Some(JudgeReport {
         outcomes,
         repeats,
+        usage,
+        labels: against,
         alpha: krippendorff_nominal(&units),
-        kappa: cohen_kappa(both, judge_only, human_only, neither),
+        kappa: cohen_kappa(accepted_good, accepted_bad, rejected_good, rejected_bad),
         sensitivity,
         specificity,
         observed_rate: Some(observed),
@@ -72,13 +86,14 @@ mod tests {
         let (yes, no) = (judged(true, [true, true]), judged(false, [false, false]));
         let kinds = [(&yes, true, 40), (&yes, false, 10), (&no, true, 5), (&no, false, 45)];
         let all = kinds.iter().flat_map(|(judged, label, count)| std::iter::repeat_n((*judged, Some(*label)), *count));
-        let report = judge_report(all).expect("outcomes");
+        let report = judge_report(all, Usage::default()).expect("outcomes");
         let near = |value: Option<f64>, expected: f64| assert!((value.expect("defined") - expected).abs() < 1e-12);
         near(report.kappa, 0.7);
         near(report.alpha, 1.0);
         near(report.sensitivity, 40.0 / 45.0);
         near(report.specificity, 45.0 / 55.0);
         near(report.corrected_rate, 0.45); // measured on the same labels, the correction gives their share back
+        assert_eq!(report.labels.all(), 100);
     }
 
     #[test]
@@ -89,7 +104,7 @@ mod tests {
             judged(false, [false, false]),
             judged(true, [true, true]),
         ];
-        let report = judge_report(all.iter().map(|judged| (judged, None))).expect("outcomes");
+        let report = judge_report(all.iter().map(|judged| (judged, None)), Usage::default()).expect("outcomes");
         assert!((report.alpha.expect("defined") - 8.0 / 15.0).abs() < 1e-12);
         assert_eq!((report.kappa, report.corrected_rate, report.repeats), (None, None, 2));
     }

@@ -210,12 +210,10 @@ fn cap_hits(rows: &[&Row]) -> Tally {
 fn confusion(rows: &[&Row]) -> Confusion {
     let mut confusion = Confusion::default();
     for last in rows.iter().filter(|row| !row.failed).filter_map(|row| row.steps.last()) {
-        match (last.accepted, last.gold) {
-            (true, Verdict::Pass) => confusion.accepted_good += 1,
-            (true, Verdict::Fail) => confusion.accepted_bad += 1,
-            (false, Verdict::Pass) => confusion.rejected_good += 1,
-            (false, Verdict::Fail) => confusion.rejected_bad += 1,
-            (_, Verdict::Unscored | Verdict::Error) => (),
+        match last.gold {
+            Verdict::Pass => confusion.add(last.accepted, true),
+            Verdict::Fail => confusion.add(last.accepted, false),
+            Verdict::Unscored | Verdict::Error => (),
         }
     }
     confusion

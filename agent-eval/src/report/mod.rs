@@ -11,6 +11,7 @@ mod html;
 mod json;
 mod judges;
 mod junit;
+mod labels;
 mod loops;
 mod markdown;
 mod model;
@@ -18,11 +19,14 @@ mod summary;
 mod tally;
 mod text;
 mod verdict;
-mod words;
+pub(crate) mod words;
 
 pub use baseline::{BASELINE_SCHEMA, Baseline, CaseBaseline};
 pub use build::{ReportBuilder, ReportOptions};
 pub use gates::Gate;
+pub use html::HtmlOptions;
+pub(crate) use json::Judged as JudgedReport;
+pub use labels::Label;
 pub use model::{
     CaseReport, Comparison, Confusion, Failure, GateResult, GateVerdict, JudgeReport, LoopReport, PassAt,
     REPORT_SCHEMA, Report, SetReport, Tally,

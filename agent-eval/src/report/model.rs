@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use agent_core::{StopReason, Usage};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CheckOutcome, Manifest, Verdict, stats::Interval};
+use crate::{CheckOutcome, Manifest, Verdict, outcome::is_nothing, stats::Interval};
 
 /// The version of the report's file format.
 pub const REPORT_SCHEMA: &str = "agent-eval-report/1";
 
 /// What a run comes to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// [`REPORT_SCHEMA`].
     pub schema: String,
@@ -26,10 +27,13 @@ pub struct Report {
     /// Trials that failed because of the infrastructure: services, the network, time-outs.
     #[serde(default)]
     pub infrastructure_errors: u64,
+    /// Trials that could not be run as they were set up: answers that were not recorded.
+    #[serde(default)]
+    pub setup_errors: u64,
 }
 
 /// What a set comes to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SetReport {
     /// The set's name.
     pub name: String,
@@ -55,7 +59,7 @@ pub struct SetReport {
 }
 
 /// What a case comes to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseReport {
     /// The case.
     pub id: String,
@@ -76,7 +80,7 @@ pub struct CaseReport {
 }
 
 /// A trial that did not pass.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     /// Which repeat, from 0.
     pub repeat: u32,
@@ -91,7 +95,7 @@ pub struct Failure {
 }
 
 /// Counted trials.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// Passed.
     pub passed: u64,
@@ -107,14 +111,19 @@ pub struct Tally {
     /// cases, or over groups where cases share a source. Where all of these have one rate, which resampling cannot
     /// tell from certainty, Wilson's with each of them counted once.
     pub interval: Option<Interval>,
-    /// Tokens.
+    /// Tokens of the agents.
+    #[schemars(with = "crate::schemas::Usage")]
     pub usage: Usage,
+    /// Tokens of judges.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[schemars(with = "crate::schemas::Usage")]
+    pub judge_usage: Usage,
     /// Milliseconds, summed.
     pub wall_ms: u64,
 }
 
 /// pass@k and pass^k of a set.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PassAt {
     /// How many trials.
     pub k: u64,
@@ -125,7 +134,7 @@ pub struct PassAt {
 }
 
 /// What the iterations of a set's loop come to; each list has one entry an iteration, from 1 to the cap.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoopReport {
     /// The largest number of iterations that any trial had, or the loop's own cap if it is known.
     pub cap: u32,
@@ -185,7 +194,7 @@ pub struct LoopReport {
 }
 
 /// A checker's verdict against the truth.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Confusion {
     /// Accepted, and good.
     pub accepted_good: u64,
@@ -197,13 +206,62 @@ pub struct Confusion {
     pub rejected_bad: u64,
 }
 
+impl Confusion {
+    /// One more verdict.
+    pub(super) fn add(&mut self, accepted: bool, good: bool) {
+        *match (accepted, good) {
+            (true, true) => &mut self.accepted_good,
+            (true, false) => &mut self.accepted_bad,
+            (false, true) => &mut self.rejected_good,
+            (false, false) => &mut self.rejected_bad,
+        } += 1;
+    }
+
+    /// How many verdicts there are.
+    pub fn all(&self) -> u64 {
+        self.accepted_good + self.accepted_bad + self.rejected_good + self.rejected_bad
+    }
+
+    /// The share of the accepted ones that are good.
+    pub fn precision(&self) -> Option<f64> {
+        share(self.accepted_good, self.accepted_bad)
+    }
+
+    /// The share of the good ones that are accepted.
+    pub fn recall(&self) -> Option<f64> {
+        share(self.accepted_good, self.rejected_good)
+    }
+
+    /// The share of the bad ones that are accepted.
+    pub fn false_accepts(&self) -> Option<f64> {
+        share(self.accepted_bad, self.rejected_bad)
+    }
+
+    /// The share of the good ones that are not accepted.
+    pub fn false_rejects(&self) -> Option<f64> {
+        share(self.rejected_good, self.accepted_good)
+    }
+}
+
+fn share(part: u64, rest: u64) -> Option<f64> {
+    (part + rest > 0).then(|| part as f64 / (part + rest) as f64)
+}
+
 /// How far the judges can be trusted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeReport {
     /// Judged outcomes.
     pub outcomes: u64,
-    /// How often each was asked.
+    /// How often each was asked, at most.
     pub repeats: u32,
+    /// Tokens of judging, that of iterations included.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[schemars(with = "crate::schemas::Usage")]
+    pub usage: Usage,
+    /// The judges' verdicts against what people said of the same answers: a good answer is one with a good
+    /// [`Label`](crate::Label).
+    #[serde(default)]
+    pub labels: Confusion,
     /// Agreement of the repeats (Krippendorff's alpha).
     pub alpha: Option<f64>,
     /// Agreement with human labels (Cohen's kappa), where there are labels.
@@ -219,7 +277,7 @@ pub struct JudgeReport {
 }
 
 /// A set against a baseline, paired by case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// The baseline's run.
     pub baseline: String,
@@ -250,7 +308,7 @@ pub struct Comparison {
 }
 
 /// What a gate says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateResult {
     /// The gate, as it was asked for.
     pub gate: String,
@@ -261,7 +319,7 @@ pub struct GateResult {
 }
 
 /// The verdict of a gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateVerdict {
     /// It holds.

@@ -1,10 +1,13 @@
 //! What text, Markdown and HTML show alike: tables, and facts with names.
 
+use super::tally::CONFIDENCE;
 use super::words::{
     NONE, count, duration, of_these, or_none, passed, percent, percent_of, point_range, points, range, rounded,
     verdicts,
 };
-use crate::{Comparison, Confusion, GateVerdict, JudgeReport, LoopReport, Manifest, Report, SetReport, Tally};
+use crate::{
+    Comparison, Confusion, GateVerdict, JudgeReport, LoopReport, Manifest, Report, SetReport, Tally, stats::wilson,
+};
 
 /// A table whose first column names its rows.
 pub(super) struct Table {
@@ -18,15 +21,7 @@ pub(super) type Fact = (&'static str, String);
 impl Report {
     /// All trials of all sets. No interval: sets are no sample of anything.
     pub(super) fn all_trials(&self) -> Tally {
-        let mut all = Tally::default();
-        for total in self.sets.iter().map(|set| &set.total) {
-            all.passed += total.passed;
-            all.failed += total.failed;
-            all.unscored += total.unscored;
-            all.errors += total.errors;
-            all.usage += total.usage;
-            all.wall_ms = all.wall_ms.saturating_add(total.wall_ms);
-        }
+        let mut all = Tally::sum(self.sets.iter().map(|set| &set.total));
         let trials = all.trials();
         all.rate = (trials > 0).then(|| all.passed as f64 / trials as f64);
         all
@@ -39,7 +34,11 @@ impl Report {
         let sets = of_these(self.sets.len() as u64, "set");
         let (cases, trials) = (of_these(cases, "case"), of_these(all.trials(), "trial"));
         let (tokens, wall) = (count(all.usage.total()), duration(all.wall_ms));
-        format!("{sets}, {cases}, {trials}: {}; {tokens} tokens, {wall} of agents' time", verdicts(&all))
+        let judges = match all.judge_usage.total() {
+            0 => String::new(),
+            judges => format!(" and {} of judges", count(judges)),
+        };
+        format!("{sets}, {cases}, {trials}: {}; {tokens} tokens{judges}, {wall} of agents' time", verdicts(&all))
     }
 }
 
@@ -147,8 +146,17 @@ pub(super) fn loop_facts(report: &LoopReport) -> Vec<Fact> {
         ),
         ("cap hits", format!("{} = {} (95 %: {})", passed(hits), percent_of(hits.rate), range(hits.interval))),
         ("stops", if stops.is_empty() { NONE.to_owned() } else { stops.join(", ") }),
-        ("accepted at exit", format!("{accepted_good} good, {accepted_bad} bad")),
-        ("not accepted", format!("{rejected_good} good, {rejected_bad} bad")),
+        (
+            "accepted at exit",
+            format!(
+                "{accepted_good} good, {accepted_bad} bad (precision {})",
+                percent_of(report.confusion.precision())
+            ),
+        ),
+        (
+            "not accepted",
+            format!("{rejected_good} good, {rejected_bad} bad (recall {})", percent_of(report.confusion.recall())),
+        ),
         ("wasted iterations", count(report.wasted_iterations)),
         ("stalls", format!("{} of later iterations", percent_of(report.stall_rate))),
         ("oscillations", format!("{} of trials with 3 or more", percent_of(report.oscillation_rate))),
@@ -157,15 +165,34 @@ pub(super) fn loop_facts(report: &LoopReport) -> Vec<Fact> {
 
 pub(super) fn judge_facts(judges: &JudgeReport) -> Vec<Fact> {
     let agreement = |value: Option<f64>| or_none(value.map(|value| format!("{value:.2}")));
+    let Confusion { accepted_good, accepted_bad, rejected_good, rejected_bad } = judges.labels;
+    let labels = match judges.labels.all() {
+        0 => "none: how often the judge is right is not known".to_owned(),
+        all => format!(
+            "{}: of {} the judge accepts {accepted_good}, of {} {accepted_bad}",
+            count(all),
+            of_these(accepted_good + rejected_good, "good answer"),
+            of_these(accepted_bad + rejected_bad, "bad one"),
+        ),
+    };
+    let measured = |share: Option<f64>, part: u64, all: u64| {
+        let interval = share.and_then(|_| wilson(part, all, CONFIDENCE));
+        format!("{} (95 %: {})", percent_of(share), range(interval))
+    };
     vec![
         (
             "judged outcomes",
             format!("{}, each asked {}", count(judges.outcomes), of_these(judges.repeats.into(), "time")),
         ),
+        (
+            "tokens of judging",
+            format!("{} in, {} out", count(judges.usage.input_tokens), count(judges.usage.output_tokens)),
+        ),
         ("agreement of repeats", format!("{} (Krippendorff's alpha)", agreement(judges.alpha))),
+        ("labels by people", labels),
         ("agreement with labels", format!("{} (Cohen's kappa)", agreement(judges.kappa))),
-        ("sensitivity", percent_of(judges.sensitivity)),
-        ("specificity", percent_of(judges.specificity)),
+        ("sensitivity", measured(judges.sensitivity, accepted_good, accepted_good + rejected_good)),
+        ("specificity", measured(judges.specificity, rejected_bad, rejected_bad + accepted_bad)),
         ("judged pass rate", percent_of(judges.observed_rate)),
         ("corrected pass rate", format!("{} (Rogan and Gladen)", percent_of(judges.corrected_rate))),
     ]

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agent_core::Usage;
-
+use super::build::Row;
 use crate::{
     CaseReport, Tally, Verdict,
     stats::{Interval, bootstrap_of, wilson},
@@ -22,6 +21,21 @@ impl Tally {
     /// All trials.
     pub fn trials(&self) -> u64 {
         self.passed + self.failed + self.unscored + self.errors
+    }
+
+    /// All of them together, without a rate.
+    pub(super) fn sum<'a>(parts: impl Iterator<Item = &'a Self>) -> Self {
+        let mut all = Self::default();
+        for Self { passed, failed, unscored, errors, usage, judge_usage, wall_ms, rate: _, interval: _ } in parts {
+            all.passed += passed;
+            all.failed += failed;
+            all.unscored += unscored;
+            all.errors += errors;
+            all.usage += *usage;
+            all.judge_usage += *judge_usage;
+            all.wall_ms = all.wall_ms.saturating_add(*wall_ms);
+        }
+        all
     }
 
     /// passed / all, with Wilson's interval.
@@ -43,27 +57,20 @@ impl Tally {
 }
 
 /// The trials of one case.
-pub(super) fn count(trials: impl Iterator<Item = (Verdict, Usage, u64)>) -> Tally {
+pub(super) fn count<'a>(trials: impl Iterator<Item = &'a Row>) -> Tally {
     let mut tally = Tally::default();
-    for (verdict, usage, wall_ms) in trials {
-        tally.add(verdict);
-        tally.usage += usage;
-        tally.wall_ms = tally.wall_ms.saturating_add(wall_ms);
+    for row in trials {
+        tally.add(row.verdict);
+        tally.usage += row.usage;
+        tally.judge_usage += row.judge_usage;
+        tally.wall_ms = tally.wall_ms.saturating_add(row.wall_ms);
     }
     tally.with_rate()
 }
 
 /// The trials of several cases.
 pub(super) fn total(cases: &[&CaseReport], resampling: Resampling) -> Tally {
-    let mut all = Tally::default();
-    for Tally { passed, failed, unscored, errors, usage, wall_ms, .. } in cases.iter().map(|case| &case.tally) {
-        all.passed += passed;
-        all.failed += failed;
-        all.unscored += unscored;
-        all.errors += errors;
-        all.usage += *usage;
-        all.wall_ms = all.wall_ms.saturating_add(*wall_ms);
-    }
+    let all = Tally::sum(cases.iter().map(|case| &case.tally));
     let shares = cases.iter().map(|case| (case.tally.passed as f64, case.tally.trials() as f64));
     let interval = ratio_interval(cases, &shares.collect::<Vec<_>>(), resampling);
     Tally { interval, ..all.with_rate() }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{GateVerdict, Report};
@@ -22,9 +23,11 @@ impl Default for ExitRules {
 }
 
 /// The verdict on a run, in the order in which they outweigh each other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunVerdict {
+    /// Trials could not be run as they were set up: answers were not recorded.
+    BadSetup(String),
     /// Too many trials failed because of the infrastructure: nothing else can be said.
     TooManyInfrastructureErrors(String),
     /// A gate failed.
@@ -45,6 +48,7 @@ impl RunVerdict {
         match self {
             Self::Passed(_) => 0,
             Self::Partial(_) => 5,
+            Self::BadSetup(_) => 96,
             Self::GateFailed(_) => 100,
             Self::TooManyInfrastructureErrors(_) => 101,
             Self::Incomplete(_) => 106,
@@ -59,7 +63,7 @@ impl fmt::Display for RunVerdict {
             Self::Passed(text) => write!(f, "PASS: {text}"),
             Self::Partial(text) => write!(f, "PARTIAL: {text}"),
             Self::GateFailed(text) => write!(f, "FAIL: {text}"),
-            Self::TooManyInfrastructureErrors(text) => write!(f, "ERROR: {text}"),
+            Self::BadSetup(text) | Self::TooManyInfrastructureErrors(text) => write!(f, "ERROR: {text}"),
             Self::Incomplete(text) => write!(f, "INCOMPLETE: {text}"),
             Self::Inconclusive(text) => write!(f, "INCONCLUSIVE: {text}"),
         }
@@ -70,6 +74,10 @@ impl Report {
     /// The verdict.
     pub fn verdict(&self, rules: &ExitRules) -> RunVerdict {
         let trials: u64 = self.sets.iter().map(|set| set.total.trials()).sum();
+        if self.setup_errors > 0 {
+            let text = "trials could not be run as set up; mend that, and run them again";
+            return RunVerdict::BadSetup(format!("{} of {trials} {text}", self.setup_errors));
+        }
         let errors = self.infrastructure_errors;
         if errors as f64 > rules.max_infrastructure_errors * trials as f64 {
             let text = format!("{errors} of {trials} trials failed because of the infrastructure");
@@ -91,12 +99,15 @@ impl Report {
         if self.manifest.partial && left_out > 0 {
             return RunVerdict::Partial(format!("{left_out} cases of the baseline were not selected"));
         }
-        let gates: usize = self.sets.iter().map(|set| set.gates.len()).sum();
+        let gates = || self.sets.iter().flat_map(|set| &set.gates);
         let passed: u64 = self.sets.iter().map(|set| set.total.passed).sum();
-        let gates = match gates {
-            0 => "no gate was asked for".to_owned(),
-            1 => "1 gate holds".to_owned(),
-            _ => format!("{gates} gates hold"),
+        let unsure = gates().filter(|gate| gate.verdict == GateVerdict::Inconclusive).count();
+        let gates = match (gates().count(), unsure) {
+            (0, _) => "no gate was asked for".to_owned(),
+            (1, 0) => "1 gate holds".to_owned(),
+            (1, _) => "1 gate does not fail, and may hold by luck".to_owned(),
+            (all, 0) => format!("{all} gates hold"),
+            (all, unsure) => format!("{all} gates do not fail, {unsure} of them may hold by luck"),
         };
         RunVerdict::Passed(format!("{gates}; {passed} of {trials} trials passed"))
     }

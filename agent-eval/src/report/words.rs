@@ -49,7 +49,7 @@ impl CaseVerdict {
     }
 }
 
-pub(super) fn verdict_word(verdict: Verdict) -> &'static str {
+pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "pass",
         Verdict::Fail => "fail",
@@ -94,7 +94,7 @@ pub(super) fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.1} %", share * 100.0) } else { NONE.to_owned() }
 }
 
-pub(super) fn percent_of(share: Option<f64>) -> String {
+pub(crate) fn percent_of(share: Option<f64>) -> String {
     or_none(share.map(percent))
 }
 
@@ -113,7 +113,7 @@ pub(super) fn point_range(interval: Option<Interval>) -> String {
 }
 
 /// `1,234,567`.
-pub(super) fn count(number: u64) -> String {
+pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -132,12 +132,12 @@ pub(super) fn rounded(number: f64) -> String {
 }
 
 /// `1 case`, `2 cases`.
-pub(super) fn of_these(number: u64, one: &str) -> String {
+pub(crate) fn of_these(number: u64, one: &str) -> String {
     format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// `0.4 s`, `3 min 20 s`.
-pub(super) fn duration(millis: u64) -> String {
+pub(crate) fn duration(millis: u64) -> String {
     let seconds = millis / 1000;
     match seconds {
         0..60 => format!("{seconds}.{} s", millis % 1000 / 100),
@@ -147,12 +147,12 @@ pub(super) fn duration(millis: u64) -> String {
 }
 
 /// `2/3`.
-pub(super) fn passed(tally: &Tally) -> String {
+pub(crate) fn passed(tally: &Tally) -> String {
     format!("{}/{}", tally.passed, tally.trials())
 }
 
 /// `30 passed, 9 failed`; what is 0 is left out.
-pub(super) fn verdicts(tally: &Tally) -> String {
+pub(crate) fn verdicts(tally: &Tally) -> String {
     let Tally { passed, failed, unscored, errors, .. } = *tally;
     let parts = [(passed, "passed"), (failed, "failed"), (unscored, "unscored"), (errors, "with errors")];
     let there = parts.iter().filter(|(number, _)| *number > 0);
@@ -162,7 +162,7 @@ pub(super) fn verdicts(tally: &Tally) -> String {
 
 /// The text without what would command a terminal, reorder what is read, or is forbidden in XML: such characters are
 /// written as escapes. Line feeds (`\r\n` is one) and tabs stay.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for character in text.replace("\r\n", "\n").chars() {
         let reorders = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -177,7 +177,7 @@ pub(super) fn printable(text: &str) -> String {
 }
 
 /// The same on one line.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     printable(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

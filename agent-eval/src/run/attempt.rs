@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use super::turns::{limits_of, session_of, turns_of};
 use crate::{
-    Budget, BuiltCheck, CaseChecks, CheckContext, CheckOutcome, EvalCase, IterationTrace, Outcome, TrialError, Verdict,
-    overall,
+    Budget, BuiltCheck, CaseChecks, CheckContext, CheckOutcome, EvalCase, IterationTrace, Outcome, SetupError,
+    TrialError, Verdict, overall,
 };
 
 /// What an attempt needs; it owns it, so that it can run on any thread.
@@ -24,7 +24,18 @@ pub(super) struct Attempt {
     pub(super) loop_name: Option<Arc<str>>,
     pub(super) timeout: Option<Duration>,
     pub(super) gold_scorers: bool,
-    pub(super) is_replay: bool,
+    pub(super) wall: Wall,
+}
+
+/// Which time checks are told.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wall {
+    /// How long it takes.
+    Is,
+    /// How long it took.
+    Was(Duration),
+    /// None: it means nothing.
+    None,
 }
 
 /// What an attempt came to.
@@ -35,9 +46,13 @@ pub(super) struct Attempted {
     pub(super) outcomes: Vec<CheckOutcome>,
     pub(super) answer: String,
     pub(super) usage: Usage,
+    pub(super) judge_usage: Usage,
+    pub(super) turns: Vec<usize>,
     pub(super) stop: Option<StopReason>,
     pub(super) error: Option<TrialError>,
     pub(super) wall: Duration,
+    /// How long the service that failed asked to wait.
+    pub(super) retry_after: Option<Duration>,
 }
 
 impl Attempted {
@@ -106,10 +121,13 @@ impl Attempt {
                 Some(Ok(Update::Delta(_))) => (),
                 Some(Ok(Update::Event(event))) => watch.see(event).await,
                 Some(Ok(Update::Done(stop))) => return Ok(stop),
-                Some(Err(error)) => return Err(trial_error(&error)),
+                Some(Err(error)) => {
+                    watch.seen.retry_after = retry_after(&error);
+                    return Err(trial_error(&error));
+                }
                 None => {
                     let message = "the agent's run has no end".to_owned();
-                    return Err(TrialError { message, infrastructure: false });
+                    return Err(TrialError { message, infrastructure: false, setup: false });
                 }
             }
         }
@@ -140,6 +158,9 @@ impl<'a> Watch<'a> {
     fn begin_turn(&mut self, turn: usize, session: Session) {
         self.turn = turn;
         self.turn_start = self.seen.events.len();
+        if self.attempt.checks.turns.len() > 1 {
+            self.seen.turns.push(self.turn_start);
+        }
         self.session = session;
         self.seen.iterations.clear();
     }
@@ -182,12 +203,16 @@ impl<'a> Watch<'a> {
         });
         let (turn, whole) = self.judges();
         let mut verdicts = Vec::new();
+        let mut usage = Usage::default();
         for (checks, from) in [(turn, self.turn_start), (whole, 0)] {
             let cx = self.cx(&self.session, &draft, from, None);
             for check in checks.iter().filter(|check| self.judges_iterations(check)) {
-                verdicts.push(outcome_of(check, &cx, self.attempt.timeout).await.verdict);
+                let outcome = outcome_of(check, &cx, self.attempt.timeout).await;
+                verdicts.push(outcome.verdict);
+                usage += outcome.usage;
             }
         }
+        self.seen.judge_usage += usage;
         // What judges the end alone (a stop reason) has nothing to say of an iteration.
         let gold = overall(verdicts.into_iter().filter(|verdict| *verdict != Verdict::Unscored));
         if let Some(trace) = self.seen.iterations.last_mut() {
@@ -215,7 +240,7 @@ impl<'a> Watch<'a> {
         let turn = matches!(self.attempt.case.input, crate::Input::Turns(_)).then_some(self.turn);
         let cx = self.cx(session, &answer, self.turn_start, self.seen.stop);
         let outcomes = judge(checks, &cx, turn, self.attempt.timeout).await;
-        self.seen.outcomes.extend(outcomes);
+        self.keep(outcomes);
     }
 
     async fn judge_whole(&mut self, session: &Session) {
@@ -227,6 +252,11 @@ impl<'a> Watch<'a> {
         let answer = self.seen.answer.clone();
         let cx = self.cx(session, &answer, 0, self.seen.stop);
         let outcomes = judge(&self.attempt.checks.whole, &cx, None, self.attempt.timeout).await;
+        self.keep(outcomes);
+    }
+
+    fn keep(&mut self, outcomes: Vec<CheckOutcome>) {
+        self.seen.judge_usage += outcomes.iter().map(|outcome| outcome.outcome.usage).sum();
         self.seen.outcomes.extend(outcomes);
     }
 
@@ -245,7 +275,11 @@ impl<'a> Watch<'a> {
             answer,
             stop,
             usage: events.iter().filter_map(|event| event.usage).sum(),
-            wall: (!self.attempt.is_replay).then(|| self.started.elapsed()),
+            wall: match self.attempt.wall {
+                Wall::Is => Some(self.started.elapsed()),
+                Wall::Was(wall) => Some(wall),
+                Wall::None => None,
+            },
             iterations: &self.seen.iterations,
         }
     }
@@ -295,22 +329,29 @@ fn answer_of(events: &[Event]) -> String {
 /// An error of the run, and whose it is. A service's, a store's, and what may pass by itself are the infrastructure's,
 /// also as the cause of another's error, such as an evaluator's; anything else is the agent's.
 pub(super) fn trial_error(error: &Error) -> TrialError {
-    let causes = || std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source());
     let is_infrastructure =
         |error: &Error| error.is_transient() || matches!(error.kind(), ErrorKind::Provider | ErrorKind::Store);
-    TrialError {
-        message: format!("{error:#}"),
-        infrastructure: causes().filter_map(|cause| cause.downcast_ref()).any(is_infrastructure),
-    }
+    let setup = causes(error).any(<dyn std::error::Error>::is::<SetupError>);
+    let infrastructure = !setup && causes(error).filter_map(|cause| cause.downcast_ref()).any(is_infrastructure);
+    TrialError { message: format!("{error:#}"), infrastructure, setup }
+}
+
+/// How long a service asked to wait.
+pub(super) fn retry_after(error: &Error) -> Option<Duration> {
+    causes(error).filter_map(|cause| cause.downcast_ref::<Error>()).find_map(Error::retry_after)
+}
+
+fn causes(error: &Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source())
 }
 
 pub(super) fn panicked(panic: &(dyn Any + Send)) -> TrialError {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     let message = format!("panicked: {}", text.unwrap_or("with something that is no text"));
-    TrialError { message, infrastructure: false }
+    TrialError { message, infrastructure: false, setup: false }
 }
 
 fn timed_out(limit: Option<Duration>) -> TrialError {
     let message = format!("timed out after {:?}", limit.unwrap_or_default());
-    TrialError { message, infrastructure: true }
+    TrialError { message, infrastructure: true, setup: false }
 }

@@ -10,13 +10,13 @@ use std::{
     time::SystemTime,
 };
 
-use agent_core::{Error, ErrorKind, Result};
+use agent_core::{Error, ErrorKind, Result, Usage};
 use futures::{FutureExt, StreamExt, stream};
 use serde_json::{Map, Value, json};
 
 use super::{
     CassetteMode, Resume, RunLog, RunOptions,
-    attempt::{Attempt, Attempted, panicked, trial_error},
+    attempt::{Attempt, Attempted, Wall, panicked, retry_after, trial_error},
     log::{LogWriter, RUN_SCHEMA, differences},
     plan::{PlannedCase, SetRun, plan, seed_of},
     rfc3339,
@@ -130,7 +130,7 @@ fn is_run_again(trial: &Trial, resume: Option<Resume>) -> bool {
 }
 
 /// The sets with the cases that are selected, and how often each is run.
-fn selected(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>]) -> Vec<EvalSet> {
+pub(super) fn selected(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>]) -> Vec<EvalSet> {
     let with_repeats = |case: &PlannedCase<'_>| {
         let repeats = std::num::NonZeroU32::new(case.repeats);
         crate::EvalCase { repeats, ..(*case.case).clone() }
@@ -142,7 +142,7 @@ fn selected(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>]) -> Vec<EvalSet> {
     sets.iter().map(|run| of(run.set)).filter(|set| !set.cases.is_empty()).collect()
 }
 
-fn manifest(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>], options: &RunOptions) -> Manifest {
+pub(super) fn manifest(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>], options: &RunOptions) -> Manifest {
     let mut trials: BTreeMap<String, u64> = BTreeMap::new();
     for case in cases {
         *trials.entry(case.set.name.clone()).or_default() += u64::from(case.repeats);
@@ -230,22 +230,26 @@ impl Run<'_> {
         let hits = Arc::new(AtomicU32::new(0));
         let seed = seed_of(self.seed, &key);
         let mut retries = 0;
-        let mut usage = agent_core::Usage::default();
+        let (mut usage, mut judge_usage) = (Usage::default(), Usage::default());
         let attempted = loop {
             let attempted = self.attempt(case, &key, seed, &hits).await;
             usage += attempted.usage;
-            self.tokens.fetch_add(attempted.usage.total(), Relaxed);
+            judge_usage += attempted.judge_usage;
+            self.tokens.fetch_add(attempted.usage.total() + attempted.judge_usage.total(), Relaxed);
             let failed = attempted.error.as_ref().is_some_and(|error| error.infrastructure);
             if !failed || retries >= self.options.retries || is_spent() {
                 break attempted;
             }
             retries += 1;
+            if let Some(delay) = attempted.retry_after {
+                tokio::time::sleep(delay).await;
+            }
         };
         let verdict = attempted.verdict();
         if self.options.fail_fast && verdict != Verdict::Pass {
             self.stop.store(true, Relaxed);
         }
-        let Attempted { events, iterations, outcomes, answer, stop, error, wall, .. } = attempted;
+        let Attempted { events, turns, iterations, outcomes, answer, stop, error, wall, .. } = attempted;
         let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
         let cassette_hits = hits.load(Relaxed);
         Some(Trial {
@@ -258,10 +262,12 @@ impl Run<'_> {
             iterations,
             answer,
             usage,
+            judge_usage,
             wall_ms,
             retries,
             cassette_hits,
             events,
+            turns,
         })
     }
 
@@ -270,7 +276,11 @@ impl Run<'_> {
         let spec = TrialSpec { key, case: &case.case, seed, cassettes: options.cassettes, cassette_hits: hits };
         let agent = match AssertUnwindSafe(case.subject.agent(&spec)).catch_unwind().await {
             Ok(Ok(agent)) => agent,
-            Ok(Err(error)) => return failed(TrialError { infrastructure: true, ..trial_error(&error) }),
+            Ok(Err(error)) => {
+                let mut trial_error = trial_error(&error);
+                trial_error.infrastructure = !trial_error.setup;
+                return Attempted { retry_after: retry_after(&error), ..failed(trial_error) };
+            }
             Err(panic) => return failed(panicked(&*panic)),
         };
         let attempt = Attempt {
@@ -281,12 +291,12 @@ impl Run<'_> {
             loop_name: case.subject.loop_name().map(Into::into),
             timeout: options.timeout,
             gold_scorers: options.gold_scorers,
-            is_replay: options.cassettes == CassetteMode::Replay,
+            wall: if options.cassettes == CassetteMode::Replay { Wall::None } else { Wall::Is },
         };
         let mut task = AbortOnDrop(tokio::spawn(attempt.run()));
         (&mut task.0).await.unwrap_or_else(|error| match error.try_into_panic() {
             Ok(panic) => failed(panicked(&*panic)),
-            Err(error) => failed(TrialError { message: error.to_string(), infrastructure: true }),
+            Err(error) => failed(TrialError { message: error.to_string(), infrastructure: true, setup: false }),
         })
     }
 }

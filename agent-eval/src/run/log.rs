@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
 };
@@ -81,6 +81,8 @@ impl RunLog {
 pub(super) struct LogWriter {
     path: PathBuf,
     file: File,
+    /// Held while the run is written: of two processes one would cut off what the other writes.
+    _lock: File,
 }
 
 impl LogWriter {
@@ -88,6 +90,7 @@ impl LogWriter {
     pub(super) fn create(dir: &Path, manifest: &Manifest, sets: &[EvalSet]) -> Result<Self> {
         let failed = |error| store(format!("create run `{}`", dir.display())).with_source(error);
         fs::create_dir_all(dir).map_err(failed)?;
+        let lock = lock(dir)?;
         let path = dir.join(TRIALS);
         // The sets first: a log without them could not be resumed. A run that came no further is begun again.
         let sets = serde_json::to_vec_pretty(sets).map_err(|error| failed(error.into()))?;
@@ -98,7 +101,7 @@ impl LogWriter {
         fs::write(dir.join(SETS), sets).map_err(failed)?;
         fs::write(&path, []).map_err(failed)?; // what is there is at most a torn first line
         let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
-        let mut log = Self { path, file };
+        let mut log = Self { path, file, _lock: lock };
         log.append(manifest)?;
         Ok(log)
     }
@@ -112,10 +115,11 @@ impl LogWriter {
     pub(super) fn resume(dir: &Path) -> Result<Self> {
         let path = dir.join(TRIALS);
         let failed = |error| store(format!("resume run `{}`", dir.display())).with_source(error);
+        let lock = lock(dir)?;
         let whole = Lines::open(dir)?.whole_length()?;
         let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
         file.set_len(whole).map_err(failed)?;
-        Ok(Self { path, file })
+        Ok(Self { path, file, _lock: lock })
     }
 
     /// Adds a line. One write, so that a crash leaves at most a torn last line.
@@ -127,6 +131,23 @@ impl LogWriter {
     }
 }
 
+/// Takes the run for this process, until the file is closed.
+fn lock(dir: &Path) -> Result<File> {
+    let path = dir.join(LOCK);
+    let failed = |error| store(format!("lock run `{}`", dir.display())).with_source(error);
+    let file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let context = format!("write run `{}`: another process writes it; wait for its end", dir.display());
+            Err(Error::new(ErrorKind::Conflict, context))
+        }
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+/// A file of its own: where locks are mandatory, the log could not be read.
+const LOCK: &str = "lock";
 const TRIALS: &str = "trials.jsonl";
 const SETS: &str = "sets.json";
 

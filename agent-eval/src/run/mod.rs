@@ -7,6 +7,7 @@ mod engine;
 mod log;
 mod options;
 mod plan;
+mod score;
 mod turns;
 
 pub(crate) use clock::{date, rfc3339};
@@ -15,3 +16,5 @@ pub use log::RunLog;
 pub(crate) use log::differences;
 pub use options::{CaseFilter, CassetteMode, Progress, Resume, RunOptions};
 pub use plan::SetRun;
+pub use score::score;
+pub(crate) use turns::turns_of;

@@ -38,7 +38,7 @@ pub struct RunOptions {
     /// How long a trial, and each scorer after it, may take; longer is an infrastructure error. A case's own budget of
     /// time is a limit of the agent, and more is a failure.
     pub timeout: Option<Duration>,
-    /// Tokens of the whole run; once they are used, no further trial begins.
+    /// Tokens of the whole run, those of judges included; once they are used, no further trial begins.
     pub max_tokens: Option<u64>,
     /// Whether no further trial begins once one did not pass.
     pub fail_fast: bool,

@@ -10,7 +10,7 @@ pub(super) fn session_of(case: &EvalCase) -> Session {
 }
 
 /// What is said before each run of the agent; at least one turn.
-pub(super) fn turns_of(case: &EvalCase) -> Vec<Vec<ChatMessage>> {
+pub(crate) fn turns_of(case: &EvalCase) -> Vec<Vec<ChatMessage>> {
     match &case.input {
         Input::Text(text) => vec![vec![ChatMessage::user(text)]],
         Input::Messages(messages) => vec![messages.clone()],

@@ -10,7 +10,7 @@ const LONGEST: usize = 300;
 /// One line of a diff.
 pub(super) enum Line {
     /// Expected, and made.
-    Both(String),
+    Both { expected: String, made: String },
     /// Expected, and not made.
     Missing(String),
     /// Made, and not expected.
@@ -27,7 +27,7 @@ pub(super) fn call(call: &ToolCall) -> String {
 pub(super) fn render(lines: &[Line], missing_counts: bool, extra_counts: bool) -> String {
     let render = |line: &Line| {
         let (mark, call) = match line {
-            Line::Both(call) => ("  ", call),
+            Line::Both { made, .. } => ("  ", made),
             Line::Missing(call) => (if missing_counts { "- " } else { "  (not made) " }, call),
             Line::Extra(call) => (if extra_counts { "+ " } else { "  (also made) " }, call),
         };

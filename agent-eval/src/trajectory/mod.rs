@@ -72,13 +72,7 @@ impl CallMatcher {
     /// Compares. The grade is the F1 of the paired calls; a failure has the two lists side by side.
     pub fn check<'a>(&self, made: impl IntoIterator<Item = &'a ToolCall>) -> Outcome {
         let made: Vec<&ToolCall> = made.into_iter().collect();
-        let fits: Vec<Vec<bool>> =
-            self.calls.iter().map(|call| made.iter().map(|made| call.matches(made)).collect()).collect();
-        let ordered = match self.mode {
-            CallMode::Exact | CallMode::InOrder | CallMode::F1(_) => true,
-            CallMode::AnyOrder | CallMode::Subset | CallMode::Superset => false,
-        };
-        let pairs = if ordered { common_subsequence(&fits, made.len()) } else { maximum_matching(&fits, made.len()) };
+        let pairs = self.pairs(&made);
         let paired = pairs.iter().flatten().count();
         let (missing, extra) = (self.calls.len() - paired, made.len() - paired);
         let f1 = f1(paired, self.calls.len() + made.len());
@@ -106,7 +100,7 @@ impl CallMatcher {
             CallMode::Superset => "all expected calls".to_owned(),
             CallMode::F1(least) => format!("F1 {f1:.3} is below {least}"),
         };
-        let lines = self.lines(&pairs, &made, ordered);
+        let lines = self.lines(&pairs, &made);
         Outcome::fail(format!("{} ({wanted})", reasons.join(", "))).with_value(f1).with_diff(render(
             &lines,
             missing_counts,
@@ -114,19 +108,44 @@ impl CallMatcher {
         ))
     }
 
+    /// Expected and made calls side by side, as texts: what is paired stands in one row.
+    pub(crate) fn aligned<'a>(&self, made: impl IntoIterator<Item = &'a ToolCall>) -> Vec<[Option<String>; 2]> {
+        let made: Vec<&ToolCall> = made.into_iter().collect();
+        let row = |line| match line {
+            Line::Both { expected, made } => [Some(expected), Some(made)],
+            Line::Missing(expected) => [Some(expected), None],
+            Line::Extra(made) => [None, Some(made)],
+        };
+        self.lines(&self.pairs(&made), &made).into_iter().map(row).collect()
+    }
+
+    /// For each expected call the one made.
+    fn pairs(&self, made: &[&ToolCall]) -> Vec<Option<usize>> {
+        let fits: Vec<Vec<bool>> =
+            self.calls.iter().map(|call| made.iter().map(|made| call.matches(made)).collect()).collect();
+        if self.is_ordered() { common_subsequence(&fits, made.len()) } else { maximum_matching(&fits, made.len()) }
+    }
+
+    fn is_ordered(&self) -> bool {
+        match self.mode {
+            CallMode::Exact | CallMode::InOrder | CallMode::F1(_) => true,
+            CallMode::AnyOrder | CallMode::Subset | CallMode::Superset => false,
+        }
+    }
+
     /// Expected and made calls, aligned.
-    fn lines(&self, pairs: &[Option<usize>], made: &[&ToolCall], ordered: bool) -> Vec<Line> {
+    fn lines(&self, pairs: &[Option<usize>], made: &[&ToolCall]) -> Vec<Line> {
         let mut lines = Vec::new();
         let mut next = 0;
         let extra = |at: usize| Line::Extra(diff::call(made[at]));
         for (expected, pair) in self.calls.iter().zip(pairs) {
             match pair {
                 Some(at) => {
-                    if ordered {
+                    if self.is_ordered() {
                         lines.extend((next..*at).map(extra));
                         next = at + 1;
                     }
-                    lines.push(Line::Both(diff::call(made[*at])));
+                    lines.push(Line::Both { expected: expected.to_string(), made: diff::call(made[*at]) });
                 }
                 None => lines.push(Line::Missing(expected.to_string())),
             }

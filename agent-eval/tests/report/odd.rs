@@ -1,6 +1,7 @@
 //! Reports of nothing, of too much, and with holes.
 
-use agent_eval::{Comparison, ExitRules, JudgeReport, LoopReport, Outcome, Report, TextOptions, Verdict};
+use agent_core::Usage;
+use agent_eval::{Comparison, Confusion, ExitRules, JudgeReport, LoopReport, Outcome, Report, TextOptions, Verdict};
 
 use crate::sample::{case, failure, report, set};
 
@@ -78,6 +79,8 @@ fn what_is_not_known_is_a_dash() {
     hollow.judges = Some(JudgeReport {
         outcomes: 0,
         repeats: 0,
+        usage: Usage::default(),
+        labels: Confusion::default(),
         alpha: None,
         kappa: None,
         sensitivity: None,
@@ -117,18 +120,20 @@ fn what_is_not_known_is_a_dash() {
       recommended cap    –
       cap hits           0/0 = – (95 %: –)
       stops              –
-      accepted at exit   0 good, 0 bad
-      not accepted       0 good, 0 bad
+      accepted at exit   0 good, 0 bad (precision –)
+      not accepted       0 good, 0 bad (recall –)
       wasted iterations  0
       stalls             – of later iterations
       oscillations       – of trials with 3 or more
 
     hollow: judges
       judged outcomes        0, each asked 0 times
+      tokens of judging      0 in, 0 out
       agreement of repeats   – (Krippendorff's alpha)
+      labels by people       none: how often the judge is right is not known
       agreement with labels  – (Cohen's kappa)
-      sensitivity            –
-      specificity            –
+      sensitivity            – (95 %: –)
+      specificity            – (95 %: –)
       judged pass rate       –
       corrected pass rate    – (Rogan and Gladen)
 

@@ -42,6 +42,7 @@ pub(crate) fn tally(verdicts: &[Verdict], tokens: u64) -> Tally {
             .then(|| f64::from(u32::try_from(passed).unwrap()) / f64::from(u32::try_from(trials).unwrap())),
         interval: wilson(passed, trials, 0.95),
         usage: Usage { input_tokens: tokens, output_tokens: tokens / 10, ..Usage::default() },
+        judge_usage: Usage::default(),
         wall_ms: trials * 1_250,
     }
 }
@@ -88,6 +89,7 @@ pub(crate) fn report(sets: Vec<SetReport>) -> Report {
         warnings: Vec::new(),
         missing: 0,
         infrastructure_errors: 0,
+        setup_errors: 0,
     }
 }
 
@@ -189,8 +191,10 @@ pub(crate) fn rich() -> Report {
     sql.judges = Some(JudgeReport {
         outcomes: 15,
         repeats: 5,
+        usage: Usage { input_tokens: 9_000, output_tokens: 600, ..Usage::default() },
+        labels: Confusion { accepted_good: 19, accepted_bad: 2, rejected_good: 1, rejected_bad: 8 },
         alpha: Some(0.81),
-        kappa: None,
+        kappa: Some(0.769),
         sensitivity: Some(0.95),
         specificity: Some(0.8),
         observed_rate: Some(0.6),

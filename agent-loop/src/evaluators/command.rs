@@ -15,7 +15,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{LoopContext, LoopEvaluation, LoopEvaluator};
+use crate::{LoopContext, LoopEvaluation, LoopEvaluator, text::is_blank};
 
 /// `command_succeeds`: satisfied when a program exits with 0; otherwise its output is the feedback.
 ///
@@ -110,7 +110,7 @@ impl LoopEvaluator for CommandSucceeds {
             }
         };
         let [stdout, stderr] = output.map(Output::into_text);
-        let said = [stdout, stderr].into_iter().filter(|text| !text.trim().is_empty()).collect::<Vec<_>>().join("\n");
+        let said = [stdout, stderr].into_iter().filter(|text| !is_blank(text)).collect::<Vec<_>>().join("\n");
         let said = if said.is_empty() { "It printed nothing.".to_owned() } else { said };
         Ok(LoopEvaluation::feedback(format!("`{}` {end}.\n\n{}", self.shown(), said.trim_end())))
     }

@@ -1,6 +1,6 @@
 //! What the evaluators say of an iteration.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use agent_core::{Result, StopReason};
 use tracing::Instrument;
@@ -20,10 +20,11 @@ pub(super) async fn ask(evaluators: &[Arc<dyn LoopEvaluator>], cx: &LoopContext<
         if cx.run.cancel().is_cancelled() {
             return Ok(Judgement::Interrupted(StopReason::Cancelled));
         }
+        let mut interrupted = pin!(cx.run.interrupted());
         let verdict = tokio::select! {
             biased;
             verdict = evaluate(&**evaluator, cx) => verdict,
-            stop = cx.run.interrupted() => return Ok(Judgement::Interrupted(stop)),
+            stop = &mut interrupted => return Ok(Judgement::Interrupted(stop)),
         };
         let verdict = match verdict {
             Ok(verdict) => verdict,

@@ -8,7 +8,6 @@ use std::{fmt, sync::Arc};
 use agent_core::{
     Agent, AgentInfo, Emitter, Error, ErrorKind, Result, RunContext, Session, StopReason, Updates, updates,
 };
-use futures_util::FutureExt;
 use tokio::{task::consume_budget, time::Instant};
 
 use crate::{LoopEvaluator, LoopOptions, outcome::Keys};
@@ -74,7 +73,7 @@ impl LoopAgent {
         loop {
             // An agent and evaluators that never wait would keep the thread from everyone else, timers included.
             consume_budget().await;
-            if let Some(stop) = out.cx().interrupted().now_or_never() {
+            if let Some(stop) = out.cx().interruption() {
                 return run.end(session, stop).await;
             }
             if run.iteration > self.options.max_iterations.get() {

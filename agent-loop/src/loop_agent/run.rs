@@ -1,9 +1,12 @@
 //! A run of a loop, step by step.
 
+use std::pin::pin;
+
 use agent_core::{
     AgentResponse, ChatMessage, Content, Draft, Emitter, LoopStep, Result, RunContext, Session, StateChange,
     StopReason, Usage,
 };
+use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -13,7 +16,7 @@ use super::{
 };
 use crate::{
     ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, Verdict, digest::digest, outcome::Progress,
-    telemetry,
+    telemetry, text::is_blank,
 };
 
 /// A run of a loop.
@@ -27,7 +30,7 @@ pub(super) struct Run<'a> {
     /// `progress` as the session's state has it.
     stored: Progress,
     /// A finished iteration that is not recorded yet.
-    step: Option<IterationRecord>,
+    step: Option<Value>,
     /// What its evaluators change in the state.
     changes: Vec<StateChange>,
     /// Billed tokens that no event reports yet.
@@ -82,7 +85,7 @@ impl<'a> Run<'a> {
             if self.agent.options.context == ContextMode::Fresh {
                 draft = draft.rewind(kept(session.messages(), self.progress.mark));
             }
-            draft = messages.into_iter().fold(draft, Draft::say);
+            draft = draft.say_all(messages);
         }
         self.out.record(session, draft).await;
     }
@@ -90,14 +93,16 @@ impl<'a> Run<'a> {
     /// Runs the inner agent once and asks who objects.
     pub(super) async fn iterate(&mut self, session: &mut Session) -> Result<(AgentResponse, Judgement)> {
         let span = telemetry::iteration(&self.agent.info.name, self.iteration);
-        let work = async {
-            let step = LoopStep { name: self.agent.name.clone(), iteration: self.iteration };
-            let cx = self.out.cx().enter(step);
-            let last = self.pass(session, &cx).await?;
-            let judgement = self.judge(session, &last, &cx).await?;
-            Ok((last, judgement))
+        let done = {
+            let work = pin!(async {
+                let step = LoopStep { name: self.agent.name.clone(), iteration: self.iteration };
+                let cx = self.out.cx().enter(step);
+                let last = self.pass(session, &cx).await?;
+                let judgement = self.judge(session, &last, &cx).await?;
+                Ok((last, judgement))
+            });
+            work.instrument(span.clone()).await
         };
-        let done = work.instrument(span.clone()).await;
         let usage = self.progress.partial;
         match &done {
             Ok((_, Judgement::Interrupted(stop))) => telemetry::iterated(&span, *stop, usage, None),
@@ -167,7 +172,7 @@ impl<'a> Run<'a> {
         let Verdict { evaluation, state } = verdict;
         self.changes = state;
         let feedback = match &evaluation {
-            LoopEvaluation::Continue(Some(text)) if !text.trim().is_empty() => Some(text.clone()),
+            LoopEvaluation::Continue(Some(text)) if !is_blank(text) => Some(text.clone()),
             LoopEvaluation::Satisfied
             | LoopEvaluation::Continue(_)
             | LoopEvaluation::ContinueWith(_)
@@ -177,13 +182,10 @@ impl<'a> Run<'a> {
         let digest = digest(self.progress.digest.take(), &last);
         let usage = std::mem::take(&mut self.progress.partial);
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.step = Some(IterationRecord { usage, millis, by: by.clone(), feedback: feedback.clone(), digest });
-        self.earlier.push(Iteration {
-            response: AgentResponse { usage, ..last },
-            by: by.clone(),
-            feedback: feedback.clone(),
-            digest,
-        });
+        let record = IterationRecord { usage, millis, by, feedback: feedback.clone(), digest };
+        self.step = Some(record.to_json());
+        let IterationRecord { by, feedback: said, .. } = record;
+        self.earlier.push(Iteration { response: AgentResponse { usage, ..last }, by, feedback: said, digest });
         let (end, why) = match evaluation {
             LoopEvaluation::Satisfied if self.agent.evaluators.is_empty() && stop != StopReason::Escalated => {
                 (stop, None)
@@ -199,7 +201,8 @@ impl<'a> Run<'a> {
                 return self.go_on(messages);
             }
         };
-        (self.progress.by, self.progress.why) = (by, why);
+        self.progress.by = self.earlier.last().and_then(|iteration| iteration.by.clone());
+        self.progress.why = why;
         Some(end)
     }
 
@@ -247,7 +250,7 @@ impl<'a> Run<'a> {
     fn draft(&mut self) -> Draft {
         let mut draft = Draft::default();
         if let Some(step) = self.step.take() {
-            draft = draft.append(self.agent.keys.iterations.clone(), step);
+            draft = draft.change(StateChange::Append { key: self.agent.keys.iterations.clone(), value: step });
         }
         draft = self.changes.drain(..).fold(draft, Draft::change);
         if self.progress != self.stored {

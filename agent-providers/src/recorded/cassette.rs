@@ -14,6 +14,11 @@ use serde_json::Value;
 
 use super::{RecordedClient, entry::Entry, normal};
 
+/// Why there is no recorded answer to a call: the source of the error that a replay gives then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotRecorded(String);
+
 /// What a cassette does with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CassetteMode {
@@ -177,12 +182,9 @@ impl Cassette {
                 }
             },
         );
-        let context = format!(
-            "replay case `{case}`, repeat {repeat} from the cassette {}: {asked} is not in it; {why}\n\
-             record the cassette again if that is meant",
-            self.name
-        );
-        Error::new(ErrorKind::Invalid, context)
+        let context = format!("replay case `{case}`, repeat {repeat} from the cassette {}", self.name);
+        let why = format!("{asked} is not in it; {why}\nrecord the cassette again if that is meant");
+        Error::new(ErrorKind::Invalid, context).with_source(NotRecorded(why))
     }
 
     /// The recorded call whose request is the most similar, in the same trial if there is one.

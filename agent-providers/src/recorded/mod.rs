@@ -8,5 +8,5 @@ mod redact;
 #[cfg(test)]
 mod tests;
 
-pub use cassette::{CassetteMode, Recorded};
+pub use cassette::{CassetteMode, NotRecorded, Recorded};
 pub use client::RecordedClient;

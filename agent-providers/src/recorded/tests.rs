@@ -77,7 +77,7 @@ async fn a_call_that_is_not_in_the_cassette_is_an_error_that_shows_the_nearest()
     let texts = errors.map(|(_, answer)| {
         let error = answer.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
-        error.to_string()
+        format!("{error:#}")
     });
     insta::assert_snapshot!(texts.join("\n\n"));
 }

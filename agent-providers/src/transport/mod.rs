@@ -4,11 +4,13 @@ mod delay;
 mod options;
 mod refusal;
 mod stream;
-mod tls;
+pub(crate) mod tls;
 
 pub use options::{HttpOptions, TimeOuts};
 pub(crate) use refusal::of_document;
 pub(crate) use stream::{Call, ask};
+#[cfg(feature = "mcp")]
+pub(crate) use tls::config as tls_config;
 
 use std::{sync::Arc, time::Duration};
 
@@ -110,11 +112,7 @@ impl Http {
     fn redact(&self, mut error: ProviderError) -> ProviderError {
         let ProviderError { message, code, request_id, .. } = &mut error;
         for text in [Some(message), code.as_mut(), request_id.as_mut()].into_iter().flatten() {
-            // Word by word: in `Bearer KEY` the key alone is the secret.
-            let words = self.secrets.iter().flat_map(|secret| secret.expose().split_whitespace());
-            for word in words.filter(|word| word.len() >= SHORTEST_SECRET) {
-                blot_out(text, word);
-            }
+            self.secrets.iter().for_each(|secret| blot_out_words(text, secret.expose()));
         }
         error
     }
@@ -153,6 +151,11 @@ async fn document(response: &mut Response, end: Instant) -> (Vec<u8>, Option<Pro
 /// Shorter words in headers, such as `Bearer` or a version, are no secrets.
 const SHORTEST_SECRET: usize = 8;
 
+/// Removes a secret from a text, word by word: in `Bearer KEY` the key alone is the secret.
+pub(crate) fn blot_out_words(text: &mut String, secret: &str) {
+    secret.split_whitespace().filter(|word| word.len() >= SHORTEST_SECRET).for_each(|word| blot_out(text, word));
+}
+
 /// Removes a secret from a text, also from the end of one that was cut within the secret.
 fn blot_out(text: &mut String, secret: &str) {
     if text.contains(secret) {
@@ -177,7 +180,7 @@ fn service_at(provider: &str, base_url: &Url) -> Arc<str> {
     }
 }
 
-fn read_base_url(provider: &str, text: &str) -> Result<Url> {
+pub(crate) fn read_base_url(provider: &str, text: &str) -> Result<Url> {
     let invalid = |why: &str| Error::new(ErrorKind::Invalid, format!("connect to {provider}: the base URL {why}"));
     let url =
         Url::parse(text).map_err(|error| invalid("is no URL; write it like https://host/v1").with_source(error))?;
@@ -190,7 +193,7 @@ fn read_base_url(provider: &str, text: &str) -> Result<Url> {
     Ok(url)
 }
 
-fn header_value(provider: &str, secret: &Secret) -> Result<HeaderValue> {
+pub(crate) fn header_value(provider: &str, secret: &Secret) -> Result<HeaderValue> {
     let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| {
         let context = format!("connect to {provider}: a key or header has characters that HTTP does not allow");
         Error::new(ErrorKind::Invalid, context)

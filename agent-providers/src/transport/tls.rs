@@ -6,13 +6,13 @@ use agent_core::{Error, ErrorKind, Result};
 use rustls::{ClientConfig, RootCertStore, crypto::CryptoProvider};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-/// A configuration for URLs that begin with `https`, which trusts what the operating system trusts; or one for others,
-/// which trusts nobody, so that plain HTTP works on machines without certificates.
-pub(super) fn config(https: bool) -> Result<ClientConfig> {
+/// A configuration that trusts what the operating system trusts; or one for connections without TLS, which trusts
+/// nobody, so that they work on machines without certificates.
+pub(crate) fn config(verified: bool) -> Result<ClientConfig> {
     let fail = |error: rustls::Error| Error::new(ErrorKind::Invalid, "set up TLS").with_source(error);
     let builder =
         ClientConfig::builder_with_provider(provider()?).with_safe_default_protocol_versions().map_err(fail)?;
-    let builder = if https {
+    let builder = if verified {
         builder.with_platform_verifier().map_err(|error| {
             let context = "set up TLS with the certificates that the system trusts; install them if there are none";
             Error::new(ErrorKind::Invalid, context).with_source(error)

@@ -4,10 +4,13 @@
 //! - `AIMOCK_URL`: `@copilotkit/aimock` (an npm package) with `tests/peers/fixtures.json`, for all five protocols.
 //! - `LLMOCK_URL`: `llmock` (a Python package), which judges how a client bears faults.
 //! - `LLAMA_CPP_URL`: llama.cpp's server with any model that calls tools, for three protocols. It takes minutes.
+//! - `MCP_PEERS`: a directory with the reference servers of MCP (npm) and with its Python SDK (in `venv`).
 
 mod aimock;
 mod llama_cpp;
 mod llmock;
+#[cfg(feature = "mcp")]
+mod mcp;
 
 use std::{error::Error as _, sync::Arc, time::Duration};
 
@@ -20,7 +23,7 @@ use futures::StreamExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The service's URL, if there is one.
+/// The service's URL or place, if there is one.
 fn service(variable: &str) -> Option<String> {
     let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
     if url.is_none() {

@@ -2,28 +2,26 @@
 //!
 //! ```text
 //! SequentialAgent "sql_refine"
-//! ├── LoopAgent "refine", at most 5 iterations, each with a fresh context
-//! │   ├── SequentialAgent "attempt"
-//! │   │   ├── ChatAgent "writer"     question and feedback → state "answer"
-//! │   │   └── agent_fn "checker"     state "answer" → state "verdict", "feedback", "attempts"
-//! │   └── evaluate_fn "verdict"      state "verdict", "feedback" → done, or go on with the feedback
+//! ├── LoopAgent "refine", at most 5 iterations, each with a fresh context (sql/agent.rs)
+//! │   ├── ChatAgent "writer"         question and feedback → answer
+//! │   └── CheckEvaluator "explain"   compiles the statement → done, or go on with the feedback
 //! └── agent_fn "report"              runs the statement, or says plainly that there is none
 //! ```
 //!
 //! The writer is told the tables' names and not their columns, as if there were hundreds. It guesses, and learns from
-//! the checker's feedback.
+//! the checker's feedback. `evals/sql` asks the same agent fifty questions, and tells how often the answer is right.
 
-use std::{num::NonZeroU32, process::ExitCode, sync::Arc};
+use std::{process::ExitCode, sync::Arc};
 
 use agent_core::{
-    Agent, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, Draft, Emitter, Error, ErrorKind, Result, RunContext,
-    SequentialAgent, Session, StopReason, agent_fn,
+    Agent, ChatClient, ChatMessage, Draft, Emitter, Error, ErrorKind, Result, RunContext, SequentialAgent, Session,
+    StopReason, agent_fn,
 };
 use agent_examples::{
-    ModelArgs, print_run, repeatable,
-    sql::{Database, Verdict, check},
+    ModelArgs, print_run,
+    sql::{Database, RefineOptions, refine, statement_of},
 };
-use agent_loop::{ContextMode, LoopAgent, LoopEvaluation, LoopOptions, LoopOutcome, evaluate_fn};
+use agent_loop::LoopOutcome;
 use anstream::println;
 use clap::Parser;
 
@@ -35,7 +33,6 @@ const QUESTIONS: [&str; 5] = [
     "Which ports are on the island Storøy?",
     "Name the five most expensive sailings with their departure and vessel name.",
 ];
-const CAP: NonZeroU32 = NonZeroU32::new(5).expect("not zero");
 
 /// Answers a question about a ferry line with a SQL statement that is checked before it is run.
 #[derive(Parser)]
@@ -73,55 +70,8 @@ fn list_of_questions() -> String {
 }
 
 fn sql_refine(model: Arc<dyn ChatClient>, database: Arc<Database>) -> impl Agent {
-    let attempt = SequentialAgent::new("attempt").then(writer(model, &database)).then(checker(database.clone()));
-    let is_accepted = evaluate_fn("verdict", |cx| {
-        // An attempt that ended before the checker leaves the verdict of the one before.
-        let is_checked = cx.last.stop == StopReason::Completed;
-        match cx.session.get("verdict") {
-            Some(Verdict::Accepted) if is_checked => LoopEvaluation::Satisfied,
-            Some(Verdict::Accepted | Verdict::Refused) | None => {
-                LoopEvaluation::feedback(cx.session.get::<String>("feedback").unwrap_or_default())
-            }
-        }
-    });
-    let options = LoopOptions { max_iterations: CAP, context: ContextMode::Fresh, ..LoopOptions::default() };
-    let refine = LoopAgent::new("refine", attempt, options).evaluator(is_accepted);
+    let refine = refine(model, &database, RefineOptions::default());
     SequentialAgent::new("sql_refine").then(refine).finally(report(database))
-}
-
-fn writer(model: Arc<dyn ChatClient>, database: &Database) -> ChatAgent {
-    let tables: Vec<&str> = database.table_names().collect();
-    let instructions = format!(
-        "You write SQLite. The database of a ferry line has the tables {}. \
-         Answer with one SELECT statement in a ```sql block and nothing else.",
-        tables.join(", ")
-    );
-    ChatAgent::new(
-        "writer",
-        model,
-        ChatAgentOptions {
-            instructions: instructions.into(),
-            output_key: Some("answer".into()),
-            chat: repeatable(),
-            ..ChatAgentOptions::default()
-        },
-    )
-}
-
-fn checker(database: Arc<Database>) -> impl Agent {
-    agent_fn("checker", move |session, out| Box::pin(check_answer(database.clone(), session, out)))
-}
-
-async fn check_answer(database: Arc<Database>, session: &mut Session, out: Emitter) -> Result<StopReason> {
-    let answer: String = session.get("answer").unwrap_or_default();
-    let checked = off_the_runtime(move || check(&database, &answer)).await?;
-    let draft = Draft::default()
-        .remove("answer")
-        .append("attempts", &checked.statement)
-        .set("verdict", checked.verdict)
-        .set("feedback", checked.feedback.unwrap_or_default());
-    out.record(session, draft).await;
-    Ok(StopReason::Completed)
 }
 
 fn report(database: Arc<Database>) -> impl Agent {
@@ -132,11 +82,12 @@ fn report(database: Arc<Database>) -> impl Agent {
 async fn tell(database: Arc<Database>, session: &mut Session, out: Emitter) -> Result<StopReason> {
     let outcome = LoopOutcome::of(session, "refine").unwrap_or_default();
     let count = outcome.iterations.len();
-    let attempts: Vec<String> = session.get("attempts").unwrap_or_default();
-    let last = attempts.last().cloned().unwrap_or_default();
+    let answer: String = session.get("answer").unwrap_or_default();
+    let last = statement_of(&answer).to_owned();
     let text = if outcome.passed() {
         let statement = last.clone();
-        let rows = off_the_runtime(move || database.query(&statement, 10)).await?;
+        let rows = tokio::task::spawn_blocking(move || database.query(&statement, 10)).await;
+        let rows = rows.expect("a query does not panic, and is not aborted")?;
         format!("Attempt {count} was accepted:\n\n{last}\n\n{rows}")
     } else {
         let why = outcome.why.unwrap_or_default();
@@ -144,11 +95,6 @@ async fn tell(database: Arc<Database>, session: &mut Session, out: Emitter) -> R
     };
     out.record(session, Draft::message(ChatMessage::assistant(text.trim_end()))).await;
     Ok(StopReason::Completed)
-}
-
-/// SQLite blocks its thread.
-async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.expect("the work does not panic, and is not aborted")
 }
 
 async fn run(cli: Cli) -> Result<StopReason> {

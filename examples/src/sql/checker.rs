@@ -2,7 +2,6 @@
 
 use agent_core::{Error, ErrorKind, Result};
 use rusqlite::ErrorCode;
-use serde::{Deserialize, Serialize};
 
 use super::{Database, remedy::with_remedy};
 
@@ -18,8 +17,7 @@ pub struct Checked {
 }
 
 /// Whether a statement may be run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is one query, and SQLite can run it on the database.
     Accepted,
@@ -35,7 +33,7 @@ pub enum Verdict {
 /// # Errors
 /// If the database cannot be opened.
 pub fn check(database: &Database, answer: &str) -> Result<Checked> {
-    let statement = without_fence(answer);
+    let statement = statement_of(answer);
     let connection =
         database.connect().map_err(|error| Error::new(ErrorKind::Tool, "open the database").with_source(error))?;
     let feedback = match compile(&connection, statement) {
@@ -46,8 +44,8 @@ pub fn check(database: &Database, answer: &str) -> Result<Checked> {
     Ok(Checked { statement: statement.to_owned(), verdict, feedback })
 }
 
-/// The text inside the first Markdown fence; all of it if there is none.
-fn without_fence(answer: &str) -> &str {
+/// The statement in an answer: the text inside the first Markdown fence; all of it if there is none.
+pub fn statement_of(answer: &str) -> &str {
     let Some((_, rest)) = answer.split_once("```") else { return answer.trim() };
     let (_, inside) = rest.split_once('\n').unwrap_or(("", rest));
     inside.split_once("```").map_or(inside, |(inside, _)| inside).trim()

@@ -10,9 +10,12 @@ use rusqlite::{
     Connection, OpenFlags,
     hooks::{AuthAction, AuthContext, Authorization},
     limits::Limit,
-    types::ValueRef,
+    types::{Value, ValueRef},
 };
 use tempfile::NamedTempFile;
+
+/// The script of an invented ferry line: its ports, vessels, sailings and bookings.
+pub const FERRY: &str = include_str!("ferry.sql");
 
 /// How long a statement may take, to compile or to run.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
@@ -35,23 +38,23 @@ pub(super) struct Table {
 }
 
 /// The first rows of a query's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rows {
     /// The columns' names.
     pub columns: Vec<String>,
-    /// The values, as texts.
-    pub rows: Vec<Vec<String>>,
+    /// The values.
+    pub rows: Vec<Vec<Value>>,
     /// Whether there are more.
     pub is_cut: bool,
 }
 
 impl Database {
-    /// The invented ferry line: its ports, vessels, sailings and bookings.
+    /// The ferry line of [`FERRY`].
     ///
     /// # Errors
     /// If there is no place for temporary files.
     pub fn ferry() -> Result<Self> {
-        Self::from_script(include_str!("ferry.sql"))
+        Self::from_script(FERRY)
     }
 
     /// The database that a script builds.
@@ -100,7 +103,7 @@ impl Database {
             if rows.len() == limit {
                 return Ok(Rows { columns, rows, is_cut: true });
             }
-            rows.push((0..columns.len()).map(|at| row.get_ref(at).map(text_of)).collect::<Result<_, _>>()?);
+            rows.push((0..columns.len()).map(|at| row.get_ref(at).map(value_of)).collect::<Result<_, _>>()?);
         }
         Ok(Rows { columns, rows, is_cut: false })
     }
@@ -154,23 +157,36 @@ fn tables_of(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
     Ok(tables)
 }
 
-fn text_of(value: ValueRef<'_>) -> String {
+/// The value, whatever bytes a text is made of.
+fn value_of(value: ValueRef<'_>) -> Value {
     match value {
-        ValueRef::Null => "NULL".to_owned(),
-        ValueRef::Integer(number) => number.to_string(),
-        ValueRef::Real(number) => format!("{number:.2}"),
-        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
-        ValueRef::Blob(bytes) => format!("{} bytes", bytes.len()),
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Integer(number),
+        ValueRef::Real(number) => Value::Real(number),
+        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+    }
+}
+
+/// A value as a person reads it.
+pub fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Integer(number) => number.to_string(),
+        Value::Real(number) => format!("{number:.2}"),
+        Value::Text(text) => text.clone(),
+        Value::Blob(bytes) => format!("{} bytes", bytes.len()),
     }
 }
 
 /// A table of text, its columns in line.
 impl fmt::Display for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = || std::iter::once(&self.columns).chain(&self.rows);
-        let width = |at: usize| lines().map(|line| line[at].chars().count()).max().unwrap_or_default();
+        let mut lines = vec![self.columns.clone()];
+        lines.extend(self.rows.iter().map(|row| row.iter().map(text_of).collect()));
+        let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or_default();
         let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
-        for line in lines() {
+        for line in &lines {
             let cells: Vec<String> =
                 line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}", width = *width)).collect();
             writeln!(f, "{}", cells.join("  ").trim_end())?;

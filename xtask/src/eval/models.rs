@@ -1,14 +1,17 @@
 //! The models of a set's trials: live, recorded, or replayed from the set's cassette.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    error::Error as _,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use agent_core::{ChatClient, ChatRequest, ChatUpdate, Error, ErrorKind, Result};
-use agent_eval::{CassetteMode, ModelSource, TrialSpec};
-use agent_providers::{Recorded, client_for};
-use futures::stream::BoxStream;
+use agent_eval::{CassetteMode, ModelSource, SetupError, TrialSpec};
+use agent_providers::{NotRecorded, Recorded, client_for};
+use futures::{StreamExt, TryStreamExt, stream::BoxStream};
 
 /// The cassette of a set: in a folder beside its file, since every other JSON Lines file there holds cases.
 pub(crate) const CASSETTE: &str = "cassettes/answers.jsonl";
@@ -24,6 +27,13 @@ impl Models {
     pub(crate) fn new(source: &ModelSource) -> Result<Self> {
         let live = source.model.as_deref().map(|model| client_for(model, source.base_url.as_deref())).transpose()?;
         let path = source.dir.join(CASSETTE);
+        if source.cassettes == CassetteMode::Replay && !path.exists() {
+            let context = format!(
+                "replay {}: it is not there; record it with `--record --model PROVIDER:NAME`, or ask with `--live`",
+                path.display()
+            );
+            return Err(Error::new(ErrorKind::Invalid, context));
+        }
         let cassette = match source.cassettes {
             CassetteMode::Live => None,
             // What is there stays: a recording that was broken off goes on, and one case can be added.
@@ -76,6 +86,18 @@ impl<C: ChatClient> ChatClient for Counted<C> {
 
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         self.hits.fetch_add(1, Ordering::Relaxed);
-        self.client.stream(request)
+        self.client.stream(request).map_err(as_setup).boxed()
+    }
+}
+
+/// An answer that was not recorded is neither the agent's fault nor a service's.
+fn as_setup(error: Error) -> Error {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    match causes.into_iter().find(|cause| cause.is::<NotRecorded>()) {
+        Some(why) => {
+            let why = SetupError::new(format!("{why} (`--record` does)"));
+            Error::new(ErrorKind::Invalid, error.to_string()).with_source(why)
+        }
+        None => error,
     }
 }

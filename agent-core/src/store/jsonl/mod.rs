@@ -18,7 +18,7 @@ use self::{
     file::{Access, LogFile, Position},
     name::Named,
 };
-use super::{SessionStore, Stored, conflict};
+use super::{SessionStore, Stored};
 use crate::{Error, ErrorKind, Event, Result, Session};
 
 /// Sessions in a directory, each a file of JSON lines: for one machine, where several processes may share them.
@@ -155,7 +155,7 @@ impl Shared {
         let file = LogFile::open(&path, access)?;
         let mut end = file.as_ref().map(|file| self.end(id, &name, file)).transpose()?.unwrap_or_default();
         if end.version != expected {
-            return Err(conflict(id, expected, end.version));
+            return Err(Error::conflict(id, expected, end.version));
         }
         if let Some(file) = file
             && events > 0

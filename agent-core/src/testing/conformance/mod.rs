@@ -23,8 +23,9 @@ use crate::{ChatMessage, ErrorKind, Event, Session, SessionStore, Stored};
 /// }
 /// ```
 ///
-/// It stores some hundred small events and one of 1 MiB. Among the ids are empty, very long (4000 bytes) and otherwise
-/// odd ones, because callers choose them: a store whose back end cannot take an id must escape it.
+/// It stores some thousand small events, most of them in one session, and one of 1 MiB. Among the ids are empty, very
+/// long (4000 bytes) and otherwise odd ones, because callers choose them: a store whose back end cannot take an id must
+/// escape it.
 ///
 /// # Panics
 /// If the store breaks a rule; the message says which. Outside a tokio runtime.
@@ -36,6 +37,7 @@ pub async fn store_conformance<S: SessionStore + 'static>(make: impl AsyncFn() -
     an_empty_append_changes_nothing(&make().await).await;
     every_field_comes_back(&make().await).await;
     a_big_event_comes_back(&make().await).await;
+    a_long_history_comes_back(&make().await).await;
     ids_stay_apart(&make().await).await;
     pages_are_parts_of_the_list(&make().await).await;
     delete_forgets(&make().await).await;
@@ -112,6 +114,20 @@ async fn a_big_event_comes_back(store: &impl SessionStore) {
     check_session(store, "a", &log).await;
 }
 
+async fn a_long_history_comes_back(store: &impl SessionStore) {
+    let mut log = Vec::new();
+    for batch in [1, 98, 1, 1, 399, 500, 9000] {
+        let events: Vec<_> = (0..batch).map(|n| said(&format!("text {n} of {batch}"))).collect();
+        append(store, "a", log.len() as u64, &events).await;
+        log.extend(events);
+        check_session(store, "a", &log).await;
+    }
+    for from in [1, 99, 5000, 9999] {
+        let rule = format!("events(id, {from}) skips the first {from} of 10,000 events");
+        same_list(&events(store, "a", from as u64).await, &log[from..], &rule);
+    }
+}
+
 async fn ids_stay_apart(store: &impl SessionStore) {
     let ids = odd_ids();
     for id in &ids {
@@ -160,12 +176,13 @@ async fn pages_are_parts_of_the_list(store: &impl SessionStore) {
 
 async fn delete_forgets(store: &impl SessionStore) {
     ok(store.delete("unknown").await, "delete an unknown id");
-    append(store, "a", 0, &[said("old"), said("older")]).await;
+    let old: Vec<_> = (0..250).map(|n| said(&format!("old {n}"))).collect();
+    append(store, "a", 0, &old).await;
     append(store, "b", 0, &[said("other")]).await;
     ok(store.delete("a").await, "delete a session");
     same(&load(store, "a").await, &Stored::default(), "a deleted session is as unknown");
     same_list(&list(store).await, &["b".to_owned()], "a deleted session is not listed");
-    refuse(store, "a", 2, &[said("to what is gone")]).await;
+    refuse(store, "a", 250, &[said("to what is gone")]).await;
     let log = [said("new")];
     same(&append(store, "a", 0, &log).await, &1, "a deleted id begins again at version 0");
     check_session(store, "a", &log).await;

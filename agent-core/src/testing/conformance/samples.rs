@@ -28,6 +28,7 @@ fn event(messages: Vec<ChatMessage>, state: Vec<StateChange>) -> Event {
 /// In byte order, without repetition.
 pub(super) fn odd_ids() -> Vec<String> {
     let long = "long-id/".repeat(500);
+    let noise = noise(4000);
     let ids = [
         "",
         " ",
@@ -72,8 +73,17 @@ pub(super) fn odd_ids() -> Vec<String> {
         &long[1..],
         &(long.clone() + "x"),
         &long.to_uppercase(),
+        &noise,
+        &noise[..3999],
     ];
     BTreeSet::from(ids.map(str::to_owned)).into_iter().collect()
+}
+
+/// Text of so many bytes that cannot be compressed by much.
+fn noise(len: usize) -> String {
+    let next = |state: &u32| Some(state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)); // Numerical Recipes'
+    let numbers = std::iter::successors(Some(1_u32), next);
+    numbers.map(|state| char::from(b' ' + (state >> 24) as u8 % 95)).take(len).collect()
 }
 
 /// Events that together use every field and every variant.

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 use super::{
     super::words::{CaseVerdict, SameFailure, count, html, passed, percent_of, verdict_word},
     badge, class_of, concat,
+    timelines::Timelines,
 };
 use crate::{CaseReport, SetReport, Verdict};
 
@@ -18,20 +19,20 @@ const VERDICTS: [CaseVerdict; 6] = [
     CaseVerdict::Pass,
 ];
 
-pub(super) fn list(sets: &[SetReport]) -> String {
+pub(super) fn list(sets: &[SetReport], timelines: &Timelines) -> String {
     let there: Vec<CaseVerdict> = sets.iter().flat_map(|set| &set.cases).map(CaseVerdict::of).collect();
     let verdicts = VERDICTS.iter().filter(|verdict| there.contains(verdict)).map(|verdict| verdict.word());
     let tags: BTreeSet<&str> = sets.iter().flat_map(|set| set.tags.keys()).map(String::as_str).collect();
     let mut text = format!(
         "<div class=\"tools\">\n<h2 id=\"cases\">Cases</h2>\n<form hidden role=\"search\" aria-label=\"Filter of cases\">\n\
-         <label>Search <input type=\"search\" name=\"q\"></label>\n{}{}{}<output aria-live=\"polite\"></output>\n</form>\n</div>\n",
+         <label>Search <input type=\"search\" name=\"q\"></label>\n{}{}{}<span class=\"dim keys\">keys: <kbd>j</kbd> next, <kbd>k</kbd> previous</span><output aria-live=\"polite\"></output>\n</form>\n</div>\n",
         choice("Verdict", "verdict", verdicts),
         choice("Set", "set", sets.iter().map(|set| set.name.as_str())),
         choice("Tag", "tag", tags.into_iter()),
     );
     for set in sets {
         for case in &set.cases {
-            text.push_str(&article(set, case));
+            text.push_str(&article(set, case, &timelines.of_case(set, case)));
         }
     }
     text.push_str("<p class=\"none\" hidden>No case passes the filter.</p>\n");
@@ -44,7 +45,7 @@ fn choice<'a>(label: &str, name: &str, values: impl Iterator<Item = &'a str>) ->
     format!("<label>{label} <select name=\"{name}\"><option value=\"\">all</option>{options}</select></label>\n")
 }
 
-fn article(set: &SetReport, case: &CaseReport) -> String {
+fn article(set: &SetReport, case: &CaseReport, trials: &str) -> String {
     let verdict = CaseVerdict::of(case);
     let class = class_of(verdict);
     let data = format!(
@@ -66,14 +67,14 @@ fn article(set: &SetReport, case: &CaseReport) -> String {
         percent_of(case.tally.rate),
         count(case.tally.usage.total()),
     );
-    if case.failures.is_empty() && case.quarantine.is_none() {
+    if case.failures.is_empty() && case.quarantine.is_none() && trials.is_empty() {
         return format!("<div {data}><div class=\"row\">{row}</div></div>\n");
     }
     let quarantine = case.quarantine.as_ref().map(|why| format!("<p>In quarantine: {}</p>\n", html(why)));
     let failures = concat(SameFailure::all(case).iter().map(failure));
     let quarantine = quarantine.unwrap_or_default();
     format!(
-        "<details {data}><summary class=\"row\">{row}</summary><div class=\"inside\">\n{quarantine}{failures}</div></details>\n"
+        "<details {data}><summary class=\"row\">{row}</summary><div class=\"inside\">\n{quarantine}{failures}{trials}</div></details>\n"
     )
 }
 

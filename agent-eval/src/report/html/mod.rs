@@ -2,16 +2,21 @@
 
 mod cases;
 mod svg;
+mod timeline;
+mod timelines;
 
 use std::fmt::Write as _;
 
+pub use self::timelines::HtmlOptions;
+use self::timelines::Timelines;
 use super::{
     summary::{
         Fact, Table, comparison_facts, gate_word, judge_facts, loop_facts, loop_table, manifest_facts, set_facts, tags,
     },
     words::{CaseVerdict, html},
 };
-use crate::{Comparison, ExitRules, GateResult, GateVerdict, LoopReport, Report, RunVerdict, SetReport};
+use crate::{Comparison, ExitRules, GateResult, GateVerdict, LoopReport, Report, RunLog, RunVerdict, SetReport};
+use agent_core::Result;
 
 /// Nothing is loaded and nothing is sent, whatever the page is made to hold.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; \
@@ -22,6 +27,20 @@ impl Report {
     /// plots, and all cases with their failures behind a filter. It loads nothing and asks no network; what comes from
     /// cases, agents and judges is text in it and nothing else. Without scripts all but the filter works.
     pub fn to_html(&self, rules: &ExitRules) -> String {
+        self.page(rules, &Timelines::default())
+    }
+
+    /// As [`to_html`](Self::to_html), with a timeline of each trial that did not pass, or of all: what was said, called
+    /// and answered, what the gold checks and the loop say of each iteration, expected beside made calls, and all
+    /// checks. `run` is the log that the report is of; its trials are read one after the other.
+    ///
+    /// # Errors
+    /// What keeps the log from being read.
+    pub fn to_html_with_trials(&self, run: &RunLog, options: &HtmlOptions) -> Result<String> {
+        Ok(self.page(&options.rules, &Timelines::of(run, options)?))
+    }
+
+    fn page(&self, rules: &ExitRules, timelines: &Timelines) -> String {
         let verdict = self.verdict(rules);
         let text = verdict.to_string();
         let (word, why) = text.split_once(": ").unwrap_or((&text, ""));
@@ -47,7 +66,7 @@ impl Report {
         for (at, set) in self.sets.iter().enumerate() {
             page.push_str(&section(at, set));
         }
-        page.push_str(&cases::list(&self.sets));
+        page.push_str(&cases::list(&self.sets, timelines));
         let script = include_str!("script.js");
         let _ = write!(page, "</main>\n<script>\n{script}</script>\n</body>\n</html>\n");
         page
@@ -130,7 +149,7 @@ fn heading(title: &str) -> String {
 }
 
 fn figure(plot: &str, caption: &str) -> String {
-    format!("<figure>{plot}<figcaption>{caption}</figcaption></figure>\n")
+    format!("<figure><figcaption>{caption}</figcaption>{plot}</figure>\n")
 }
 
 fn badge(class: &str, word: &str) -> String {
@@ -186,6 +205,6 @@ fn class_of_run(verdict: &RunVerdict) -> &'static str {
     match verdict {
         RunVerdict::Passed(_) => "good",
         RunVerdict::Partial(_) | RunVerdict::Incomplete(_) | RunVerdict::Inconclusive(_) => "open",
-        RunVerdict::GateFailed(_) | RunVerdict::TooManyInfrastructureErrors(_) => "bad",
+        RunVerdict::BadSetup(_) | RunVerdict::GateFailed(_) | RunVerdict::TooManyInfrastructureErrors(_) => "bad",
     }
 }

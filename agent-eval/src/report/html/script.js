@@ -1,5 +1,5 @@
 "use strict";
-// Shows the cases that the filters let through.
+// Shows the cases that the filters let through; j and k go to the next and the previous one.
 (() => {
   const form = document.querySelector(".tools form");
   const count = form.querySelector("output");
@@ -26,6 +26,15 @@
     count.textContent = `${shown} of ${cases.length} cases`;
   }
 
+  document.addEventListener("keydown", (event) => {
+    const step = { j: 1, k: -1 }[event.key];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+    const rows = [...document.querySelectorAll(".case:not([hidden]) > summary")];
+    const at = rows.indexOf(document.activeElement.closest(".case")?.querySelector("summary"));
+    const next = rows[at < 0 ? 0 : Math.min(Math.max(at + step, 0), rows.length - 1)];
+    next?.focus();
+    next?.scrollIntoView({ block: "nearest" });
+  });
   form.addEventListener("input", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;

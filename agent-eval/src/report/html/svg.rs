@@ -9,11 +9,11 @@ use super::super::{
 use crate::{CaseReport, Comparison, LoopReport, stats::Interval};
 
 const WIDTH: f64 = 440.0;
-const HEIGHT: f64 = 230.0;
-const LEFT: f64 = 48.0;
+const HEIGHT: f64 = 256.0;
+const LEFT: f64 = 54.0;
 const RIGHT: f64 = 14.0;
-const TOP: f64 = 14.0;
-const BOTTOM: f64 = 30.0;
+const TOP: f64 = 30.0;
+const BOTTOM: f64 = 44.0;
 /// Changed cases are drawn up to so many, those with the largest change.
 const MOST_CHANGES: usize = 30;
 /// How many cases a row of the strip has.
@@ -42,9 +42,14 @@ fn open(width: f64, height: f64, title: &str) -> String {
     )
 }
 
-/// Lines across, with their values, and the numbers of the iterations below.
-fn axes(columns: usize, label: impl Fn(f64) -> String) -> String {
-    let mut text = String::new();
+/// Lines across, with their values and what they are values of, and the numbers of the iterations below.
+fn axes(columns: usize, vertical: &str, horizontal: &str, label: impl Fn(f64) -> String) -> String {
+    let mut text = format!(
+        "<text class=\"axis start\" x=\"4\" y=\"14\">{vertical}</text>\
+         <text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\">{horizontal}</text>",
+        f64::midpoint(LEFT, WIDTH - RIGHT),
+        HEIGHT - 6.0
+    );
     for quarter in 0..=4 {
         let value = f64::from(quarter) / 4.0;
         let (at, end) = (y(value), WIDTH - RIGHT);
@@ -59,7 +64,7 @@ fn axes(columns: usize, label: impl Fn(f64) -> String) -> String {
     }
     let step = columns.div_ceil(12).max(1);
     for at in (0..columns).step_by(step) {
-        let _ = write!(text, "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", x(at, columns), HEIGHT - 10.0, at + 1);
+        let _ = write!(text, "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", x(at, columns), HEIGHT - BOTTOM + 17.0, at + 1);
     }
     text
 }
@@ -68,7 +73,7 @@ fn axes(columns: usize, label: impl Fn(f64) -> String) -> String {
 pub(super) fn pass_by(report: &LoopReport) -> String {
     let columns = iterations(report);
     let mut text = open(WIDTH, HEIGHT, "Share of trials passed by iteration k");
-    text.push_str(&axes(columns, |value| format!("{:.0} %", value * 100.0)));
+    text.push_str(&axes(columns, "share of trials", "iteration k", |value| format!("{:.0} %", value * 100.0)));
     let bands: Vec<(usize, Interval)> =
         (0..columns).filter_map(|at| Some((at, report.pass_by_interval.get(at).copied().flatten()?))).collect();
     let low = bands.iter().map(|(at, band)| (*at, band.low));
@@ -115,24 +120,29 @@ fn curve(class: &str, values: &[(usize, f64)], columns: usize, title: impl Fn(us
 /// How many trials ended after how many iterations.
 pub(super) fn exits(report: &LoopReport) -> String {
     let numbers: Vec<f64> = report.exits.iter().map(|exits| *exits as f64).collect();
-    bars("Trials by iterations at exit", &numbers, |at, number| {
+    bars("Trials by iterations at exit", ["trials", "iterations at exit"], &numbers, |at, number| {
         format!("{} ended after iteration {at}", rounded(number))
     })
 }
 
 /// Mean tokens of an iteration.
 pub(super) fn tokens(report: &LoopReport) -> String {
-    bars("Mean tokens by iteration", &report.tokens, |at, number| {
+    bars("Mean tokens by iteration", ["tokens of a trial, mean", "iteration"], &report.tokens, |at, number| {
         format!("iteration {at}: {} tokens on average", rounded(number))
     })
 }
 
-fn bars(title: &str, numbers: &[f64], hint: impl Fn(usize, f64) -> String) -> String {
+fn bars(
+    title: &str,
+    [vertical, horizontal]: [&str; 2],
+    numbers: &[f64],
+    hint: impl Fn(usize, f64) -> String,
+) -> String {
     let most = numbers.iter().copied().filter(|number| number.is_finite()).fold(0.0, f64::max);
     let columns = numbers.len();
     let end = round_end(most);
     let mut text = open(WIDTH, HEIGHT, title);
-    text.push_str(&axes(columns, |value| short(value * end)));
+    text.push_str(&axes(columns, vertical, horizontal, |value| short(value * end)));
     let width = ((WIDTH - LEFT - RIGHT) / columns.max(1) as f64 * 0.62).clamp(1.0, 56.0);
     for (at, number) in numbers.iter().enumerate() {
         let (left, top) = (x(at, columns) - width / 2.0, y(share(*number, end)));
@@ -174,20 +184,21 @@ pub(super) fn dumbbells(comparison: &Comparison) -> String {
     const ROW: f64 = 22.0;
     const NAME: f64 = 190.0;
     let shown: Vec<&(String, f64, f64)> = changes(comparison).into_iter().take(MOST_CHANGES).collect();
-    let (width, height) = (640.0, ROW * shown.len() as f64 + 30.0);
+    let (width, height) = (640.0, ROW * shown.len() as f64 + 46.0);
     let place = |rate: f64| NAME + share(rate, 1.0) * (width - NAME - 20.0);
     let mut text = open(width, height, "Pass rates before and now of the cases that changed");
     for quarter in 0..=4 {
         let rate = f64::from(quarter) / 4.0;
-        let (x, end) = (place(rate), height - 24.0);
+        let (x, end) = (place(rate), height - 40.0);
         let _ = write!(
             text,
             "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"4\" y2=\"{end:.1}\"/>\
              <text x=\"{x:.1}\" y=\"{:.1}\">{:.0} %</text>",
-            height - 8.0,
+            height - 26.0,
             rate * 100.0
         );
     }
+    let _ = write!(text, "<text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\">pass rate</text>", place(0.5), height - 8.0);
     for (row, (id, old, new)) in shown.iter().enumerate() {
         let middle = ROW * (row as f64 + 0.5) + 4.0;
         let class = if new < old { "worse" } else { "better" };

@@ -1,6 +1,8 @@
 //! Reports for a terminal.
 
 mod page;
+#[cfg(feature = "cli")]
+mod parts;
 
 use anstyle::Style;
 use textwrap::core::display_width;
@@ -44,7 +46,7 @@ impl Report {
     /// As text for people: a line for each case, what each set comes to, warnings, the verdict with its exit code, and
     /// the failures last (of the first 50 cases). What a terminal would obey is written as escapes.
     pub fn to_text(&self, options: &TextOptions) -> String {
-        let mut page = Page { text: String::new(), width: options.width.max(40), color: options.color };
+        let mut page = Page::new(options);
         for set in &self.sets {
             page.set(set);
         }
@@ -66,6 +68,10 @@ impl Report {
 }
 
 impl Page {
+    fn new(options: &TextOptions) -> Self {
+        Self { text: String::new(), width: options.width.max(40), color: options.color }
+    }
+
     fn set(&mut self, set: &SetReport) {
         self.heading(&format!("set {}", set.name));
         self.cases(&set.cases);
@@ -75,14 +81,23 @@ impl Page {
             self.push("");
             self.table(&tags(set));
         }
-        if let Some(loops) = &set.loops {
-            self.heading(&format!("{}: loop", set.name));
-            self.loops(loops);
-        }
+        self.loop_of(set);
         if let Some(judges) = &set.judges {
             self.heading(&format!("{}: judges", set.name));
             self.facts(&judge_facts(judges));
         }
+        self.comparison(set);
+        self.gates(set);
+    }
+
+    fn loop_of(&mut self, set: &SetReport) {
+        if let Some(loops) = &set.loops {
+            self.heading(&format!("{}: loop", set.name));
+            self.loops(loops);
+        }
+    }
+
+    fn comparison(&mut self, set: &SetReport) {
         if let Some(comparison) = &set.comparison {
             self.heading(&format!("{}: against the baseline", set.name));
             self.facts(&comparison_facts(comparison));
@@ -92,6 +107,9 @@ impl Page {
                 self.table(&changed);
             }
         }
+    }
+
+    fn gates(&mut self, set: &SetReport) {
         if !set.gates.is_empty() {
             self.heading(&format!("{}: gates", set.name));
         }
@@ -146,7 +164,7 @@ impl Page {
         let style = match verdict {
             RunVerdict::Passed(_) => GREEN,
             RunVerdict::Partial(_) | RunVerdict::Incomplete(_) | RunVerdict::Inconclusive(_) => YELLOW,
-            RunVerdict::GateFailed(_) | RunVerdict::TooManyInfrastructureErrors(_) => RED,
+            RunVerdict::BadSetup(_) | RunVerdict::GateFailed(_) | RunVerdict::TooManyInfrastructureErrors(_) => RED,
         };
         let text = verdict.to_string();
         let (word, why) = text.split_once(": ").unwrap_or((&text, ""));

@@ -1,0 +1,32 @@
+//! `cap`: which cap a loop should have.
+
+use clap::Args;
+
+use super::{
+    codes::{Fault, Outcome},
+    place::Place,
+    verdict::text_options,
+};
+use crate::{ExitRules, Report, ReportOptions, RunLog};
+
+/// Show what each iteration of a run's loops is worth, and which cap to set.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Cap {
+    /// The run: its folder, its name, or `latest`.
+    run: String,
+    /// The share of cases that one more iteration must solve to be worth it.
+    #[arg(long, value_name = "SHARE", default_value_t = ReportOptions::default().min_gain)]
+    min_gain: f64,
+}
+
+impl Cap {
+    pub(super) fn run(self) -> Outcome<u8> {
+        let log = RunLog::open(Place::find()?.run(&self.run)?)?;
+        let report = Report::of(&log, ReportOptions { min_gain: self.min_gain, ..ReportOptions::default() })?;
+        if report.sets.iter().all(|set| set.loops.is_none()) {
+            return Err(Fault::setup(format!("advise a cap for run `{}`: it has no loop", self.run)));
+        }
+        anstream::print!("{}", report.loops_text(&text_options(ExitRules::default())));
+        Ok(0)
+    }
+}

@@ -1,0 +1,73 @@
+//! `import`: a set of another tool as one of this project.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{
+    codes::{BAD_SETUP, Fault, Outcome},
+    place::{Place, write},
+};
+use crate::{
+    EvalSet, SetFormat,
+    import::{ImportFormat, Imported},
+    report::words::{of_these, one_line},
+};
+
+/// Write a set of another tool as a set of this project; what cannot be said in one is listed, and nothing is written.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Import {
+    /// The file, with what belongs to it beside it.
+    file: PathBuf,
+    /// Whose it is: `adk`, `inspect`, `promptfoo`, `pydantic`, `deepeval`, `bfcl` or `humaneval`.
+    #[arg(long, value_name = "TOOL")]
+    from: String,
+    /// Where to write it; the ending says in which format [default: evals/NAME.yaml].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write it though something is left out.
+    #[arg(long)]
+    lossy: bool,
+    /// Replace what is there.
+    #[arg(long)]
+    overwrite: bool,
+}
+
+impl Import {
+    pub(super) fn run(self) -> Outcome<u8> {
+        let format: ImportFormat = self.from.parse()?;
+        let Imported { set, notes } = format.import(&self.file)?;
+        let path = match self.output {
+            Some(path) => path,
+            None => Place::find()
+                .map_or_else(|_| PathBuf::from("evals"), |place| place.sets())
+                .join(format!("{}.yaml", set.name)),
+        };
+        if path.exists() && !self.overwrite {
+            let what = "it is there; take another file with `-o`, or `--overwrite`";
+            return Err(Fault::setup(format!("write {}: {what}", path.display())));
+        }
+        for note in &notes {
+            anstream::eprintln!("note: {}", one_line(&note.to_string()));
+        }
+        let left_out = of_these(notes.len() as u64, "thing");
+        if !notes.is_empty() && !self.lossy {
+            let file = self.file.display();
+            anstream::eprintln!(
+                "{file}: {left_out} cannot be said; nothing is written (`--lossy` writes it all the same)"
+            );
+            return Ok(BAD_SETUP);
+        }
+        let Some(format) = SetFormat::of(&path) else {
+            return Err(Fault::setup(format!("write {}: name it .yaml, .json or .jsonl", path.display())));
+        };
+        let text = set.write(format)?;
+        write(&path, &text)?;
+        let cases = of_these(set.cases.len() as u64, "case");
+        anstream::println!("{}: {cases}, {left_out} left out", path.display());
+        if let Err(error) = EvalSet::parse(&text, format, &path.display().to_string()) {
+            anstream::println!("to do before it can be run: {error:#}");
+        }
+        Ok(0)
+    }
+}

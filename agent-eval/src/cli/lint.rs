@@ -1,0 +1,118 @@
+//! `lint`: everything that is wrong before anything runs.
+
+use std::{path::Path, time::SystemTime};
+
+use clap::Args;
+
+use super::{
+    codes::{BAD_SETUP, Fault, Outcome},
+    place::Place,
+    profile::Profile,
+    sets::{SetFile, paths},
+};
+use crate::{
+    Baseline, BuildContext, CassetteMode, EvalSet, ModelSource, Project, case_checks, report::words::of_these,
+    run::date,
+};
+
+/// Check all sets, profiles and baselines, and run nothing.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Lint {
+    /// Fail for warnings, too.
+    #[arg(long)]
+    deny_warnings: bool,
+}
+
+/// What was found.
+#[derive(Default)]
+struct Findings {
+    errors: u64,
+    warnings: u64,
+}
+
+impl Findings {
+    fn error(&mut self, text: &dyn std::fmt::Display) {
+        let red = anstyle::AnsiColor::Red.on_default().bold();
+        anstream::println!("{red}error{red:#}: {text}");
+        self.errors += 1;
+    }
+
+    fn warning(&mut self, text: &str) {
+        let yellow = anstyle::AnsiColor::Yellow.on_default().bold();
+        anstream::println!("{yellow}warning{yellow:#}: {text}");
+        self.warnings += 1;
+    }
+
+    /// What is there, if it is no error.
+    fn ok<T, E: Into<Fault>>(&mut self, result: Result<T, E>) -> Option<T> {
+        result.map_err(|error| self.error(&error.into())).ok()
+    }
+}
+
+impl Lint {
+    pub(super) fn run(&self, project: &dyn Project) -> Outcome<u8> {
+        let place = Place::find()?;
+        let mut found = Findings::default();
+        found.ok(Profile::read(&place.root, None));
+        let mut sets: Vec<SetFile> = Vec::new();
+        for path in paths(&place)? {
+            let Some(set) = found.ok(EvalSet::load(&path)) else { continue };
+            let file = SetFile { set, path };
+            if let Some(first) = sets.iter().find(|first| first.set.name == file.set.name) {
+                let (path, first) = (file.path.display(), first.path.display());
+                found.error(&format!("{path}: the name `{}` is that of {first}, too; rename one", file.set.name));
+            }
+            set_findings(&file, project, &mut found);
+            sets.push(file);
+        }
+        baseline_findings(&place.baselines(), &sets, &mut found);
+        let cases: usize = sets.iter().map(|file| file.set.cases.len()).sum();
+        let Findings { errors, warnings } = found;
+        let (cases, sets) = (of_these(cases as u64, "case"), of_these(sets.len() as u64, "set"));
+        let (shown, warned) = (of_these(errors, "error"), of_these(warnings, "warning"));
+        anstream::println!("{sets}, {cases}: {shown}, {warned}");
+        Ok(if errors > 0 || (self.deny_warnings && warnings > 0) { BAD_SETUP } else { 0 })
+    }
+}
+
+/// The set's subject can be made, and has the set's custom checks; no quarantine has ended.
+fn set_findings(file: &SetFile, project: &dyn Project, found: &mut Findings) {
+    let source = ModelSource { cassettes: CassetteMode::Replay, ..ModelSource::default() };
+    if let Some(subject) = found.ok(file.subject(project, &source)) {
+        let context =
+            BuildContext { subject: Some(subject.as_ref()), lint: true, dir: Some(file.dir()), ..Default::default() };
+        for case in &file.set.cases {
+            if let Err(error) = case_checks(case, &file.set, &context) {
+                found.error(&format!("{}: {error:#}", file.path.display()));
+            }
+        }
+    }
+    let today = date(SystemTime::now());
+    for case in &file.set.cases {
+        if let Some(quarantine) = case.quarantine.as_ref().filter(|quarantine| quarantine.until < today) {
+            let path = file.path.display();
+            found.warning(&format!("{path}: the quarantine of case `{}` ended on {}", case.id, quarantine.until));
+        }
+    }
+}
+
+/// Each baseline can be read, and is of a set that is there; its cases are, too.
+fn baseline_findings(dir: &Path, sets: &[SetFile], found: &mut Findings) {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut paths: Vec<_> =
+        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    paths.sort();
+    for path in paths {
+        let Some(baseline) = found.ok(Baseline::read(&path)) else { continue };
+        let shown = path.display();
+        let Some(file) = sets.iter().find(|file| file.set.name == baseline.set) else {
+            found.warning(&format!("{shown}: there is no set `{}`", baseline.set));
+            continue;
+        };
+        let gone = baseline.cases.keys().filter(|id| file.set.cases.iter().all(|case| case.id != **id));
+        let gone: Vec<&str> = gone.map(String::as_str).collect();
+        if !gone.is_empty() {
+            found.warning(&format!("{shown}: the set has no more the cases {}; bless anew", gone.join(", ")));
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What each command says.
+
+use crate::support::*;
+
+/// A project with a run `it` of two sets, one of them with loops.
+fn evaluated() -> Workspace {
+    let loops = "schema: agent-eval/1\nname: loops\nsubject: loops\ncases:\n  \
+        - { id: at-1, input: { text: go }, expected: [good], metadata: { good_at: 1 } }\n  \
+        - { id: at-2, input: { text: go }, expected: [good], metadata: { good_at: 2 } }\n  \
+        - { id: never, input: { text: go }, expected: [good], metadata: { good_at: 9 } }\n";
+    let workspace = Workspace::with(&["good", "bad", "flaky"]).file("evals/loops.yaml", loops);
+    let ran = workspace.eval(&["--name", "it", "--repeats", "2", "-j", "1", "--status-level", "none"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    workspace
+}
+
+#[test]
+fn list_shows_what_would_be_run() {
+    let workspace = Workspace::with(&["good", "bad"]).set("other", "acts", &["good"]);
+    insta::assert_snapshot!(workspace.eval(&["list"]).told(), @r#"
+    other: 1 case, evals/other.yaml
+        other::case-0  good
+    small: 2 cases, evals/small.yaml
+        small::case-0  good
+        small::case-1  bad
+    -> 0
+    "#);
+    insta::assert_snapshot!(workspace.eval(&["list", "-E", "tag(good)", "small"]).told(), @r#"
+    small: 1 case, evals/small.yaml
+        small::case-0  good
+    -> 0
+    "#);
+}
+
+#[test]
+fn lint_finds_everything_at_once() {
+    let workspace = Workspace::with(&["good"])
+        .set("lost", "nobody", &["good"])
+        .file("evals/broken.yaml", "schema: agent-eval/1\nname: broken\ncases: []\n")
+        .file(
+            "evals/old.yaml",
+            "schema: agent-eval/1\nname: old\nsubject: acts\ncases:\n  - id: a\n    input: { text: x }\n    \
+             expected: [z]\n    quarantine: { reason: slow, until: 2020-01-31 }\n",
+        )
+        .file(
+            "evals/baselines/gone.json",
+            r#"{"schema": "agent-eval-baseline/1", "set": "gone", "run": "x", "cases": {}}"#,
+        )
+        .file("evals/baselines/bad.json", "{}")
+        .file(".config/agent-eval.toml", "[profile.ci]\nretry = 1\n");
+    insta::assert_snapshot!(workspace.eval(&["lint"]).told(), @r#"
+    error: .config/agent-eval.toml:2:1: unknown field `retry`; known are `repeats`, `jobs`, `retries`, `timeout`, `max-tokens`, `fail-fast`, `seed`, `mode`, `model`, `base-url`, `judge`, `judge-base-url`, `judge-repeats`, `gold-scorers`, `format`, `show-progress`, `status-level`, `gates`, `baseline`, `require-evidence`, `max-infrastructure-errors`
+    error: evals/broken.yaml:1:1: the set has no cases; an empty set would always pass
+    error: evals/lost.yaml: the set's subject `nobody` is unknown; known are `acts`, `loops`
+    warning: evals/old.yaml: the quarantine of case `a` ended on 2020-01-31
+    error: parse baseline `evals/baselines/bad.json`: missing field `schema` at line 1 column 2
+    warning: evals/baselines/gone.json: there is no set `gone`
+    3 sets, 3 cases: 4 errors, 2 warnings
+    -> 96
+    "#);
+}
+
+#[test]
+fn a_plan_estimates_by_the_baseline() {
+    let workspace = evaluated();
+    insta::assert_snapshot!(workspace.eval(&["--no-run", "small"]).timeless(), @r#"
+    small: 3 cases, 3 trials; about 300 tokens and TIME of agents' time, by run it
+    in all: 3 trials; about 300 tokens, and TIME with 4 at once
+    -> 0
+    "#);
+    assert_eq!(workspace.eval(&["bless", "it"]).code, Some(0));
+    let told = workspace.eval(&["--no-run", "--repeats", "10", "small"]).timeless();
+    insta::assert_snapshot!(told, @r#"
+    small: 3 cases, 30 trials; about 3,000 tokens and TIME of agents' time, by the baseline
+    in all: 30 trials; about 3,000 tokens, and TIME with 4 at once
+    -> 0
+    "#);
+    assert!(!workspace.run_dir("latest").exists());
+}
+
+#[test]
+fn cap_shows_what_iterations_are_worth() {
+    insta::assert_snapshot!(evaluated().eval(&["cap", "it"]).told(), @r#"
+    loops: loop
+      k  at risk  passed  hazard  pass by k         95 %  at least  resampling   gain    95 % of gain
+      1        6       2  33.3 %     33.3 %  0.0–100.0 %    33.3 %      33.3 %   +0.0    +0.0 to +0.0
+      2        4       2  50.0 %     66.7 %  0.0–100.0 %    66.7 %      33.3 %  +33.3  +0.0 to +100.0
+      3        2       0   0.0 %     66.7 %  0.0–100.0 %    66.7 %           –      –               –
+
+      k  tokens  per solve  one more solve  mean length
+      1       0          0               0         1.00
+      2       0          0               0         1.67
+      3       0          0               –         2.00
+
+      trials             6, cap 3
+      recommended cap    2: no later iteration gains 1.0 points; where none was seen, 6 trials rule out
+                         gains above 39.3
+      cap hits           2/6 = 33.3 % (95 %: 9.7–70.0 %)
+      stops              4 completed, 2 iteration_limit
+      accepted at exit   4 good, 0 bad (precision 100.0 %)
+      not accepted       0 good, 2 bad (recall 100.0 %)
+      wasted iterations  0
+      stalls             0.0 % of later iterations
+      oscillations       0.0 % of trials with 3 or more
+
+      iterations at exit
+      1  ████████████████████████████████████████ 2
+      2  ████████████████████████████████████████ 2
+      3  ████████████████████████████████████████ 2
+
+       diagnosis no evidence that feedback helps: with 2 iterations the loop passes +33.3 points against
+                 2 fresh answers, and the 95 % interval has 0 (paired over cases)
+       diagnosis the recommended cap is supported to 39.3 points only: 6 trials cannot rule out smaller
+                 gains
+    -> 0
+    "#);
+}
+
+#[test]
+fn blessed_runs_are_compared_with_by_default() {
+    let workspace = evaluated();
+    insta::assert_snapshot!(workspace.eval(&["bless", "it"]).told(), @r#"
+    evals/baselines/loops.json: 3 cases, 4 of 6 trials passed
+    evals/baselines/small.json: 3 cases, 3 of 6 trials passed
+    -> 0
+    "#);
+    let ran = workspace.eval(&["--name", "next", "--repeats", "2", "small"]);
+    assert!(ran.out.contains("small: against the baseline"), "{}", ran.out);
+    let coverage = workspace.eval(&["gate", "next", "--gate", "coverage", "--gate", "loops: cap_hit_rate<=0.5"]);
+    insta::assert_snapshot!(coverage.told(), @r#"
+    small: gates
+           HOLDS coverage (every case of the baseline was run)
+
+            PASS 1 gate holds; 3 of 6 trials passed (exit code 0)
+    -> 0
+    "#);
+    let ran = workspace.eval(&["gate", "next", "--baseline", "none", "--gate", "coverage"]);
+    assert_eq!(ran.code, Some(100), "{ran:?}");
+}
+
+#[test]
+fn runs_are_compared_case_by_case() {
+    let workspace = evaluated();
+    let better = workspace.read("evals/small.yaml").replace("act: bad", "act: good");
+    let workspace = workspace.file("evals/small.yaml", &better);
+    assert_eq!(workspace.eval(&["--name", "new", "--repeats", "2", "small"]).code, Some(0));
+    let told = workspace.eval(&["compare", "it", "new", "--gate", "regression<=0.1"]).told();
+    let id = |text: &str| {
+        let words = text.split_whitespace().find(|word| word.len() > 36 && word.ends_with(',')).map(str::to_owned);
+        words.unwrap_or_default()
+    };
+    insta::assert_snapshot!(told.replace(&id(&told), "RUN,"), @r#"
+    small: against the baseline
+      baseline         RUN, 3 cases in both
+      difference       +33.3 points (95 %: -110.1 to +176.8)
+      evidence         p 1.000, of harm 0.500 (sign flip)
+      cases            1 better, 0 worse
+      detectable drop  93.4 points
+
+      case    before      now  points
+      case-1   0.0 %  100.0 %  +100.0
+
+    small: gates
+          UNSURE regression<=0.1 (+33.3 points over 3 pairs, p of harm 0.5000 (sign flip); drops below
+                 93.4 points go unseen)
+
+            PASS 1 gate does not fail, and may hold by luck; 5 of 6 trials passed (exit code 0)
+    -> 0
+    "#);
+    let markdown = workspace.eval(&["compare", "it", "new", "--format", "md"]);
+    assert!(markdown.out.starts_with("## Evaluation: PASS\n"), "{markdown:?}");
+}
+
+#[test]
+fn a_trial_is_shown_as_what_happened() {
+    let workspace = evaluated();
+    insta::assert_snapshot!(workspace.eval(&["show", "it", "loops::at-2#1"]).timeless(), @r#"
+    loops::at-2#1: pass, completed, 0 tokens, TIME
+                user: go
+       TIME  writer (refine 1): draft 1
+       TIME  refine: not good
+                == iteration 1: the draft is a fail; not accepted by is-good: not good
+       TIME  writer (refine 2): good
+                == iteration 2: the draft is a pass; accepted
+                check expected: pass
+    -> 0
+    "#);
+    insta::assert_snapshot!(workspace.eval(&["diff", "it", "flaky", "x"]).timeless(), @r#"
+    error: find case `flaky`: the run has none of this name; `report RUN` shows its cases
+    -> 96
+    "#);
+    insta::assert_snapshot!(workspace.eval(&["diff", "it", "case-2#0", "case-2#1"]).timeless(), @r#"
+    - small::case-2#0: pass, completed, 100 tokens, TIME
+    + small::case-2#1: fail, completed, 100 tokens, TIME
+
+      user: go
+    - actor: good
+    - check expected: pass
+    + actor: bad
+    + check expected: fail: the answer is not the expected text
+    +     - good
+    +     + bad
+    -> 0
+    "#);
+}
+
+#[test]
+fn recorded_trials_are_judged_by_the_present_checks() {
+    let workspace = evaluated();
+    let lenient = workspace.read("evals/small.yaml").replacen("expected: [good]", "expected: [good, bad]", 3);
+    let workspace = workspace.file("evals/small.yaml", &lenient);
+    let ran = workspace.eval(&["score", "it", "--name", "again", "--gate", "small: pass_rate>=1"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let passed = |run: &str, set: usize| {
+        let path = format!("target/evals/{run}/report.json");
+        workspace.eval(&["report", run, "--format", "json", "-o", &path]);
+        let report: serde_json::Value = serde_json::from_str(&workspace.read(&path)).unwrap();
+        report["sets"][set]["total"]["passed"].as_u64()
+    };
+    assert_eq!((passed("it", 1), passed("again", 1)), (Some(3), Some(6)));
+    // What did not change is judged as before, iterations included.
+    assert_eq!((passed("it", 0), passed("again", 0)), (Some(4), Some(4)));
+    assert_eq!(workspace.eval(&["cap", "again"]).out, workspace.eval(&["cap", "it"]).out);
+    let other = workspace.read("evals/small.yaml").replacen("text: go", "text: stop", 1);
+    let workspace = workspace.file("evals/small.yaml", &other);
+    insta::assert_snapshot!(workspace.eval(&["score", "it"]).told(), @r#"
+    error: score case `case-0` of set `small`: it says something else now; run it again
+    -> 96
+    "#);
+}
+
+#[test]
+fn a_report_is_made_again_in_every_form() {
+    let workspace = evaluated();
+    let html = workspace.eval(&["report", "it", "--html", "-o", "page.html"]);
+    assert_eq!(html.code, Some(0), "{html:?}");
+    assert_eq!(workspace.read("page.html"), workspace.read("target/evals/it/report.html"));
+    assert_eq!(
+        workspace.eval(&["report", "it", "--format", "json"]).out,
+        workspace.read("target/evals/it/report.json")
+    );
+    let failing = workspace.eval(&["report", "it", "--format", "junit", "--gate", "small: pass_rate>=0.9"]);
+    assert_eq!((failing.code, failing.out.contains("<failure")), (Some(100), true));
+}
+
+#[test]
+fn progress_has_a_line_for_each_trial() {
+    let workspace = Workspace::with(&["good", "bad"]);
+    let told = |arguments: &[&str]| {
+        let err = workspace.eval(&[&["-j", "1"], arguments].concat()).err;
+        let timeless = |line: &str| {
+            let (word, rest) = line.split_once('[').unwrap();
+            format!("{word}[TIME]{}\n", rest.split_once(']').unwrap().1)
+        };
+        err.lines().map(timeless).collect::<String>()
+    };
+    insta::assert_snapshot!(told(&["--repeats", "2"]), @r#"
+    PASS [TIME] (1/4) small::case-0#0
+    FAIL [TIME] (2/4) small::case-1#0
+    PASS [TIME] (3/4) small::case-0#1
+    FAIL [TIME] (4/4) small::case-1#1
+    "#);
+    insta::assert_snapshot!(told(&["--status-level", "fail", "--show-progress", "none"]), @r#"
+            FAIL [TIME] small::case-1#0
+    "#);
+}
+
+#[test]
+fn help_tells_all() {
+    let workspace = Workspace::with(&["good"]);
+    let help = workspace.eval(&["--help"]);
+    assert_eq!(help.code, Some(0));
+    insta::assert_snapshot!(help.out.split("\nArguments:").next().unwrap(), @r#"
+    What a user's own program is: its subjects, and ten lines
+
+    Usage: eval [OPTIONS] [CASES]...
+           eval <COMMAND>
+
+    Commands:
+      run      Run eval sets: those of `evals/`, or the cases that are named
+      score    Judge a run's trials with the present checks of their cases, and run no agent. The result is a run of its own
+      compare  Compare run B with run A, paired by case
+      gate     Judge gates on a run, and exit with the verdict's code
+      cap      Show what each iteration of a run's loops is worth, and which cap to set
+      bless    Make a run the baseline of its sets: write `evals/baselines/SET.json`
+      show     Show what happened in a case's trials: messages, calls, iterations with their verdicts, and checks. Without a case, the run's report
+      diff     Show how two trials of a run differ, line by line
+      list     List the cases that a run would select
+      lint     Check all sets, profiles and baselines, and run nothing
+      import   Write a set of another tool as a set of this project; what cannot be said in one is listed, and nothing is written
+      report   Report on a run again, in another form or with other gates
+      help     Print this message or the help of the given subcommand(s)
+    "#);
+}

@@ -1,0 +1,223 @@
+//! Bad input: where it is, what to do, and nothing half-written.
+
+use crate::support::*;
+
+/// What is said, and that nothing was written.
+fn refused(workspace: &Workspace, arguments: &[&str]) -> String {
+    let ran = workspace.eval(arguments);
+    assert!(!workspace.path().join("target").exists(), "nothing is written");
+    assert!(!ran.err.contains("panicked"), "{}", ran.err);
+    ran.told()
+}
+
+const CASE: &str = "{ id: a, input: { text: x }, expected: [z] }";
+
+/// A project whose only set has this text.
+fn of_set(text: &str) -> Workspace {
+    Workspace::with(&[]).file("evals/small.yaml", text)
+}
+
+#[test]
+fn bad_sets_say_where_they_are_bad() {
+    let header = "schema: agent-eval/1\nname: small\nsubject: acts\n";
+    let sets = [
+        format!("{header}cases:\n  - {{ id: a, inputs: x }}\n"),
+        format!("{header}cases:\n  - {CASE}\n  - {CASE}\n"),
+        format!("{header}cases:\n  - {{ id: a, input: {{ text: 5 }}, expected: [z] }}\n"),
+        format!("{header}cases:\n  - {{ id: a, input: {{ text: x }}, checks: [{{ similar: y }}] }}\n"),
+        format!("{header}cases: []\n"),
+        format!("{header}cases:\n  - {{ id: a, input: {{ text: x }} }}\n"),
+        format!("{header}defaults: {{ repeats: 0 }}\ncases:\n  - {CASE}\n"),
+        format!("schema: agent-eval/1\nname: small\nsubject: actz\ncases:\n  - {CASE}\n"),
+        format!("schema: agent-eval/1\nname: small\nsubject: no-cassette\ncases:\n  - {CASE}\n"),
+    ];
+    let texts: Vec<String> = sets.iter().map(|set| refused(&of_set(set), &[])).collect();
+    insta::assert_snapshot!(texts.join("\n"), @r#"
+    error: evals/small.yaml:5:14: case `a`: unknown field `inputs`; did you mean `input`?
+    -> 96
+
+    error: evals/small.yaml:6:11: the id `a` is taken by the case at evals/small.yaml:5:11; give each case its own
+    -> 96
+
+    error: evals/small.yaml:5:23: case `a`: `text`: invalid type: integer `5`, expected a string; put it in quotes
+    -> 96
+
+    error: evals/small.yaml:5:45: case `a`: unknown check `similar`; known are `equals`, `contains`, `starts_with`, `ends_with`, `regex`, `not`, `all_of`, `any_of`, `json`, `json_schema`, `json_pointer`, `number`, `edit_similarity`, `rouge1`, `calls`, `forbidden_tools`, `allowed_tools`, `budget`, `no_duplicate_calls`, `state_equals`, `stop`, `max_iterations`, `command`, `judge`, `custom`
+    -> 96
+
+    error: evals/small.yaml:1:1: the set has no cases; an empty set would always pass
+    -> 96
+
+    error: evals/small.yaml:5:5: case `a`: nothing is checked, so it would pass whatever is answered; add `expected` or `checks`
+    -> 96
+
+    error: evals/small.yaml:4:13: `repeats` is 0: nothing would be run; write at least 1
+    -> 96
+
+    error: evals/small.yaml: the set's subject `actz` is unknown; did you mean `acts`?
+    -> 96
+
+    error: make the subject of set `small`: read the cassette answers.jsonl
+    -> 96
+    "#);
+}
+
+#[test]
+fn bad_options_say_what_to_give() {
+    let workspace = Workspace::with(&["good"]);
+    let lines: [&[&str]; 11] = [
+        &["--repeats", "0"],
+        &["-j", "0"],
+        &["--timeout", "soon"],
+        &["--gate", "pas_rate>=0.9"],
+        &["--gate", "smal: pass_rate>=0.9"],
+        &["--max-infrastructure-errors", "5"],
+        &["--judge", "openai:gpt"],
+        &["--name", "latest"],
+        &["--resume"],
+        &["--baseline", "yesterday"],
+        &["import", "evals/small.yaml", "--from", "promptfo"],
+    ];
+    let texts: Vec<String> = lines.iter().map(|line| refused(&workspace, line)).collect();
+    insta::assert_snapshot!(texts.join("\n"), @r#"
+    error: run each case 0 times: nothing would be run; give at least 1
+    -> 96
+
+    error: run 0 trials at once: nothing would be run; give at least 1
+    -> 96
+
+    error: read the time limit `soon`: expected number at 0; write `90s` or `5m`
+    -> 96
+
+    error: read gate `pas_rate>=0.9`: use one of pass_rate>=X, pass_at_K>=X, pass_hat_K>=X, case_rate>=X, error_rate<=X, cap_hit_rate<=X, tokens_per_solved<=X, regression<=X, hard(TAG), coverage
+    -> 96
+
+    error: read gate `smal: pass_rate>=0.9`: there is no set `smal`; did you mean `small`?
+    -> 96
+
+    error: allow a share of 5 infrastructure errors: give one from 0 to 1
+    -> 96
+
+    error: find the model `openai:gpt`; known are none
+    -> 96
+
+    error: name a run `latest`: use letters, digits, `-`, `_` and `.`, and no name that has a meaning
+    -> 96
+
+    error: find the latest run: target/evals has none
+    -> 96
+
+    error: find the run `yesterday` in target/evals: there is none yet
+    -> 96
+
+    error: import from `promptfo`; known are `adk`, `inspect`, `promptfoo`, `pydantic`, `deepeval`, `bfcl`, `humaneval`
+    -> 96
+    "#);
+}
+
+#[test]
+fn two_sets_of_one_name_are_refused() {
+    let workspace = Workspace::with(&["good"]);
+    let text = workspace.read("evals/small.yaml");
+    insta::assert_snapshot!(refused(&workspace.file("evals/other.yaml", &text), &[]), @r#"
+    error: evals/small.yaml: the name `small` is that of evals/other.yaml, too; rename one
+    -> 96
+    "#);
+}
+
+#[test]
+fn a_place_without_sets_is_refused() {
+    let nowhere = Workspace::empty();
+    let told = refused(&nowhere, &[]).replace(&nowhere.path().display().to_string(), "HERE");
+    insta::assert_snapshot!(told, @r#"
+    error: find eval sets: neither HERE nor a folder above it has `evals`; make it, with a set in it
+    -> 96
+    "#);
+    let empty = Workspace::empty().file("evals/README.md", "sets");
+    insta::assert_snapshot!(refused(&empty, &[]), @r#"
+    error: load the sets of evals: it has no set; write `NAME/set.yaml` or `NAME.yaml` into it, or `import` one
+    -> 96
+    "#);
+}
+
+#[test]
+fn unknown_runs_and_cases_are_named_with_what_was_meant() {
+    let workspace = Workspace::with(&["good"]);
+    assert_eq!(workspace.eval(&["--name", "monday"]).code, Some(0));
+    let lines: [&[&str]; 6] = [
+        &["gate", "munday"],
+        &["show", "monday", "cas-0"],
+        &["show", "monday", "case-0#7"],
+        &["diff", "monday", "case-0", "small::case-1"],
+        &["bless", "monday", "--set", "smal"],
+        &["cap", "monday"],
+    ];
+    let texts: Vec<String> = lines.iter().map(|line| workspace.eval(line).told()).collect();
+    insta::assert_snapshot!(texts.join("\n"), @r#"
+    error: find the run `munday` in target/evals: did you mean `monday`?
+    -> 96
+
+    error: find case `cas-0`: the run has none of this name; did you mean `case-0`?
+    -> 96
+
+    error: find trial `case-0#7`: the run has no such trial yet
+    -> 96
+
+    error: find case `small::case-1`: the run has none of this name; did you mean `small::case-0`?
+    -> 96
+
+    error: bless set `smal`: the run has no such set; did you mean `small`?
+    -> 96
+
+    error: advise a cap for run `monday`: it has no loop
+    -> 96
+    "#);
+}
+
+#[test]
+fn a_run_of_the_same_name_is_kept() {
+    let workspace = Workspace::with(&["good"]);
+    assert_eq!(workspace.eval(&["--name", "monday"]).code, Some(0));
+    let before = workspace.read("target/evals/monday/trials.jsonl");
+    insta::assert_snapshot!(workspace.eval(&["--name", "monday"]).told(), @r#"
+    error: begin run `monday`: there is one of this name; `--resume` it, or take another name
+    -> 96
+    "#);
+    assert_eq!(workspace.read("target/evals/monday/trials.jsonl"), before);
+}
+
+#[test]
+fn what_an_import_cannot_say_is_listed_and_nothing_is_written() {
+    let config = "prompts: [Greet]\nproviders: [x]\ntests:\n  - assert:\n      - { type: contains, value: hej }\n      \
+                  - { type: javascript, value: 'true' }\n";
+    let workspace = Workspace::with(&["good"]).file("config.yaml", config);
+    let import = ["import", "config.yaml", "--from", "promptfoo"];
+    insta::assert_snapshot!(workspace.eval(&import).told(), @r#"
+    note: case `case-1`: the assertion `javascript` has no counterpart, and is left out
+    config.yaml: 1 thing cannot be said; nothing is written (`--lossy` writes it all the same)
+    -> 96
+    "#);
+    assert!(!workspace.path().join("evals/config.yaml").exists());
+    let lossy = [import.as_slice(), &["--lossy"]].concat();
+    insta::assert_snapshot!(workspace.eval(&lossy).told(), @r#"
+    note: case `case-1`: the assertion `javascript` has no counterpart, and is left out
+    evals/config.yaml: 1 case, 1 thing left out
+    -> 0
+    "#);
+    insta::assert_snapshot!(workspace.read("evals/config.yaml"), @r#"
+    schema: agent-eval/1
+    name: config
+    cases:
+    - id: case-1
+      input:
+        text: Greet
+      checks:
+      - contains:
+          all:
+          - hej
+    "#);
+    insta::assert_snapshot!(workspace.eval(&lossy).told(), @r#"
+    error: write evals/config.yaml: it is there; take another file with `-o`, or `--overwrite`
+    -> 96
+    "#);
+}

@@ -1,0 +1,9 @@
+//! The command line, as a program that has subjects runs it.
+
+mod codes;
+mod commands;
+mod errors;
+mod profiles;
+mod program;
+mod resume;
+mod support;

@@ -1,0 +1,96 @@
+//! Runs that are killed, and gone on with.
+
+use std::{fs, time::Duration};
+
+use crate::support::*;
+
+/// A report without what differs between equal runs: the run's id, and times.
+fn timeless(workspace: &Workspace, run: &str) -> String {
+    fn erase(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::Object(fields) => {
+                for time in ["wall_ms", "began", "run"] {
+                    fields.remove(time);
+                }
+                fields.values_mut().for_each(erase);
+            }
+            serde_json::Value::Array(items) => items.iter_mut().for_each(erase),
+            _ => (),
+        }
+    }
+    let mut report = serde_json::from_str(&workspace.read(&format!("target/evals/{run}/report.json"))).unwrap();
+    erase(&mut report);
+    serde_json::to_string_pretty(&report).unwrap()
+}
+
+/// How many kills; `AGENT_EVAL_TEST_KILLS` sets another number.
+fn kills() -> u32 {
+    std::env::var("AGENT_EVAL_TEST_KILLS").map_or(4, |number| number.parse().unwrap())
+}
+
+#[test]
+fn a_run_that_is_killed_at_any_moment_ends_as_an_undisturbed_one() {
+    let acts: Vec<&str> = ["slow", "flaky", "bad", "slow", "good", "down"].repeat(4);
+    let workspace = Workspace::with(&acts).set("loops", "loops", &["good", "good", "good"]);
+    let settings = ["--repeats", "3", "-j", "2", "--seed", "7", "--gate", "pass_rate>=0.1"];
+    let whole = workspace.eval(&[&["--name", "whole"], settings.as_slice()].concat());
+    let trials = workspace.lines("whole");
+    assert_eq!(trials, 1 + 3 * 27);
+    let mut killed = Vec::new();
+    let mut random = u64::from(std::process::id());
+    while killed.len() < usize::try_from(kills()).unwrap() {
+        // One run after the other, each killed once or several times until it ends by itself.
+        let run = format!("killed-{}", killed.len());
+        let begun = || workspace.run_dir(&run).join("command.json").exists();
+        loop {
+            let arguments =
+                if begun() { vec!["--resume", &run] } else { [&["--name", &run], settings.as_slice()].concat() };
+            let mut child = workspace.command(&arguments).spawn().unwrap();
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            std::thread::sleep(Duration::from_millis(random >> 33 & 0xff));
+            let ended = child.try_wait().unwrap().is_some();
+            let _ = child.kill();
+            let output = child.wait_with_output().unwrap();
+            if ended {
+                assert_eq!(output.status.code(), whole.code, "{:?}", ran(output));
+                break;
+            }
+            killed.push(workspace.lines(&run));
+        }
+        assert_eq!(timeless(&workspace, &run), timeless(&workspace, "whole"), "{killed:?}");
+        assert_eq!(workspace.lines(&run), trials);
+    }
+    println!("lines in the log at each kill: {killed:?}");
+}
+
+#[test]
+fn a_torn_line_and_errors_are_run_again() {
+    let workspace = Workspace::with(&["good", "down", "bad"]);
+    let lenient = ["--max-infrastructure-errors", "1"];
+    assert_eq!(workspace.eval(&[&["--name", "it", "-j", "1"], lenient.as_slice()].concat()).code, Some(0));
+    let log = workspace.run_dir("it").join("trials.jsonl");
+    let text = fs::read(&log).unwrap();
+    fs::write(&log, &text[..text.len() - 10]).unwrap();
+    assert_eq!(workspace.eval(&["--resume", "it"]).code, Some(0));
+    assert_eq!(workspace.lines("it"), 4);
+    assert_eq!(workspace.eval(&["--resume", "it", "--rerun", "error"]).code, Some(0));
+    assert_eq!(workspace.lines("it"), 5, "the error is run again");
+    assert_eq!(workspace.eval(&["--rerun", "failed"]).code, Some(0));
+    assert_eq!(workspace.lines("it"), 7, "the error and the failure are run again");
+}
+
+#[test]
+fn two_processes_do_not_write_one_run() {
+    let workspace = Workspace::with(&["hangs"]);
+    let mut child = workspace.command(&["--name", "it"]).spawn().unwrap();
+    while workspace.lines("it") < 1 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let told = workspace.eval(&["--resume", "it"]).told();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    insta::assert_snapshot!(told, @r#"
+    error: write run `target/evals/it`: another process writes it; wait for its end
+    -> 96
+    "#);
+}

@@ -1,0 +1,213 @@
+//! Sessions as work in a queue: a table in PostgreSQL, and any number of workers on any number of machines.
+//!
+//! ```text
+//! $ queue_worker add SESSION TEXT     something to do
+//! $ queue_worker work                 does what there is to do, and waits for more; start several, kill any
+//! ```
+//!
+//! A worker takes a job by `FOR UPDATE SKIP LOCKED`, so workers do not wait for each other, and has it for the time of a
+//! lease, which it prolongs while it works. When it dies, its lease ends, and another worker goes on where the session
+//! is: what was committed is not done again.
+//!
+//! A worker that only *seems* dead (it was suspended, or cut off) may wake up and think that it still has the job. So who
+//! takes a job first appends an event of its own: the session's version moves on, and whatever the old worker appends
+//! is a conflict. No clock is trusted for that; the lease only decides when to try.
+
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+
+use agent_core::{
+    Agent, BoxError, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, Error, ErrorKind, Event, Result, RunContext,
+    Runner, SessionStore, StateChange, StopReason, ToolContext, tool_fn,
+};
+use agent_examples::ModelArgs;
+use agent_providers::{PostgresStore, PostgresStoreOptions};
+use anstream::println;
+use clap::{Parser, Subcommand};
+use futures::TryStreamExt;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio_postgres::{Client, NoTls};
+use uuid::Uuid;
+
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS jobs (
+    session text PRIMARY KEY, said text NOT NULL, worker uuid, leased_until timestamptz NOT NULL DEFAULT '-infinity',
+    stop text)";
+const TAKE: &str = "UPDATE jobs SET worker = $1, leased_until = now() + $2 * interval '1 ms' WHERE session =
+    (SELECT session FROM jobs WHERE stop IS NULL AND leased_until < now() ORDER BY leased_until
+     FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING session, said";
+const PROLONG: &str =
+    "UPDATE jobs SET leased_until = now() + $3 * interval '1 ms' WHERE session = $2 AND worker = $1 AND stop IS NULL";
+const LEFT: &str = "SELECT FROM jobs WHERE stop IS NULL LIMIT 1";
+const FINISH: &str = "UPDATE jobs SET stop = $3 WHERE session = $2 AND worker = $1";
+
+/// Takes sessions from a queue in PostgreSQL, and goes on with those of workers that died.
+#[derive(Parser)]
+struct Cli {
+    #[command(subcommand)]
+    step: Step,
+    /// Where queue and sessions are, such as `postgres://user:password@127.0.0.1/jobs`; the queue without TLS.
+    #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true, default_value = "")]
+    database: String,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+#[derive(Subcommand)]
+enum Step {
+    /// Adds something to do.
+    Add {
+        /// The session to say it in.
+        session: String,
+        /// What to say.
+        text: String,
+    },
+    /// Does what there is to do.
+    Work {
+        /// How long a worker may be silent before others take its job.
+        #[arg(long, value_name = "MILLISECONDS", default_value_t = 10_000)]
+        lease: u32,
+        /// The file that the agent's tool writes to.
+        #[arg(long, value_name = "FILE", default_value_os_t = std::env::temp_dir().join("agent-queue"))]
+        ledger: PathBuf,
+        /// End when nothing is left to do, by any worker.
+        #[arg(long)]
+        once: bool,
+    },
+}
+
+/// The tool's arguments.
+#[derive(Deserialize, JsonSchema)]
+struct Count {
+    /// What to count.
+    thing: String,
+}
+
+/// An agent whose tool takes its time, and leaves a trace in a file.
+fn agent(model: Arc<dyn ChatClient>, ledger: PathBuf) -> impl Agent {
+    let count = tool_fn("count", "Counts things.", move |Count { thing }: Count, cx: ToolContext| {
+        let (ledger, call) = (ledger.clone(), cx.call.id);
+        async move {
+            use std::io::Write;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let mut file = std::fs::OpenOptions::new().create(true).append(true).open(ledger)?;
+            file.write_all(format!("{call} {thing}\n").as_bytes())?;
+            Ok::<_, BoxError>(format!("many {thing}"))
+        }
+    });
+    ChatAgent::new("counter", model, ChatAgentOptions::default()).tool(count)
+}
+
+fn failed(attempt: &'static str) -> impl Fn(tokio_postgres::Error) -> Error {
+    move |error| Error::new(ErrorKind::Store, format!("{attempt} the queue")).with_source(error)
+}
+
+struct Worker {
+    id: Uuid,
+    queue: Client,
+    lease: u32,
+    store: PostgresStore,
+    runner: Runner,
+}
+
+impl Worker {
+    /// Takes a job and does it; false, after a pause, if there is none.
+    async fn turn(&self) -> Result<bool> {
+        let lease = f64::from(self.lease);
+        let Some(job) = self.queue.query_opt(TAKE, &[&self.id, &lease]).await.map_err(failed("take from"))? else {
+            tokio::time::sleep(Duration::from_millis((self.lease / 10).into())).await;
+            return Ok(false);
+        };
+        let (session, said): (String, String) = (job.get(0), job.get(1));
+        match self.work(&session, said).await {
+            Ok(stop) => {
+                let stop = stop.to_string();
+                println!("{session}: {stop}");
+                self.queue.execute(FINISH, &[&self.id, &session, &stop]).await.map_err(failed("finish a job of"))?;
+            }
+            Err(error) if error.kind() == ErrorKind::Conflict => println!("{session}: another worker has it ({error})"),
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    /// Whether there are jobs, if only of other workers.
+    async fn is_work_left(&self) -> Result<bool> {
+        Ok(self.queue.query_opt(LEFT, &[]).await.map_err(failed("look at"))?.is_some())
+    }
+
+    async fn work(&self, session: &str, said: String) -> Result<StopReason> {
+        let stored = self.store.load(session).await?;
+        self.store.append(session, stored.version, &[self.taken()]).await?;
+        let begun = !stored.session.messages().is_empty();
+        println!("{session}: {}", if begun { "gone on with" } else { "begun" });
+        let cx = RunContext::default();
+        let run = self.runner.run(session, (!begun).then(|| ChatMessage::user(said)), cx.clone());
+        let work = run.try_fold(StopReason::Completed, async |last, update| match update {
+            agent_core::Update::Done(stop) => Ok(stop),
+            _ => Ok(last),
+        });
+        tokio::select! {
+            done = work => done,
+            lost = self.keep(session) => Err(lost),
+        }
+    }
+
+    /// The fence: an event by which the session's version moves on.
+    fn taken(&self) -> Event {
+        let taken = StateChange::Set { key: "queue:worker".into(), value: self.id.to_string().into() };
+        Event {
+            id: Uuid::now_v7(),
+            run: self.id,
+            author: Event::CALLER.into(),
+            path: Arc::from([]),
+            rewind: None,
+            messages: Vec::new(),
+            state: vec![taken],
+            usage: None,
+            escalate: false,
+        }
+    }
+
+    /// Prolongs the lease, until that fails.
+    async fn keep(&self, session: &str) -> Error {
+        let lease = f64::from(self.lease);
+        loop {
+            tokio::time::sleep(Duration::from_millis((self.lease / 3).into())).await;
+            match self.queue.execute(PROLONG, &[&self.id, &session, &lease]).await.map_err(failed("prolong a lease of"))
+            {
+                Ok(0) => return Error::new(ErrorKind::Conflict, "prolong the lease: it has ended"),
+                Ok(_) => (),
+                Err(error) => return error,
+            }
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result<StopReason> {
+    let (queue, connection) = tokio_postgres::connect(&cli.database, NoTls).await.map_err(failed("connect to"))?;
+    tokio::spawn(connection);
+    queue
+        .batch_execute(&format!("SELECT pg_advisory_lock(1); {TABLE}; SELECT pg_advisory_unlock(1)"))
+        .await
+        .map_err(failed("create"))?;
+    match cli.step {
+        Step::Add { session, text } => {
+            let add = "INSERT INTO jobs (session, said) VALUES ($1, $2)";
+            queue.execute(add, &[&session, &text]).await.map_err(failed("add to"))?;
+        }
+        Step::Work { lease, ledger, once } => {
+            let model = cli.model.scripted(include_str!("queue_worker.script.jsonl"), "queue")?;
+            println!("{}", cli.model.headline(&model));
+            let store = PostgresStore::connect(cli.database, PostgresStoreOptions::default()).await?;
+            let runner = Runner::new(agent(model, ledger), store.clone());
+            let worker = Worker { id: Uuid::now_v7(), queue, lease, store, runner };
+            while worker.turn().await? || !once || worker.is_work_left().await? {}
+        }
+    }
+    Ok(StopReason::Completed)
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    agent_examples::exit(run(Cli::parse()).await)
+}

@@ -1,0 +1,142 @@
+//! Instructions and allocations of the loop alone, counted by valgrind; and many loops at once.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::command::Cargo;
+
+use super::measurement::Measurement;
+
+/// One measured case of `loop_overhead`.
+struct Case {
+    name: &'static str,
+    unit: &'static str,
+    sizes: &'static [u32],
+    /// Whether the size is the number of units; otherwise each run does a thousand, whatever the size.
+    grows: bool,
+}
+
+const CASES: [Case; 3] = [
+    Case { name: "shared", unit: "iteration", sizes: &[10, 100, 1000], grows: true },
+    Case { name: "fresh", unit: "iteration", sizes: &[10, 100, 1000], grows: true },
+    Case { name: "clone", unit: "clone", sizes: &[10, 1000, 10_000], grows: false },
+];
+const CLONES: f64 = 1000.0;
+const CONCURRENT: [u32; 2] = [1000, 10_000];
+const NAME: &str = "loop_overhead";
+
+pub(crate) fn measure(filter: &str, show: &mut impl FnMut(Measurement)) -> Result<(), String> {
+    let chosen = |case: &str| format!("{NAME}/{case}").contains(filter);
+    if !CASES.iter().map(|case| case.name).chain(["concurrent"]).any(chosen) {
+        return Ok(());
+    }
+    let program = build()?;
+    let has_valgrind = Command::new("valgrind").arg("--version").output().is_ok();
+    if !has_valgrind {
+        println!("valgrind is not installed: instructions and allocations are left out");
+    }
+    for case in CASES.iter().filter(|case| has_valgrind && chosen(case.name)) {
+        for size in case.sizes {
+            for count in [Count::Instructions, Count::Allocations, Count::Bytes] {
+                let cost = case.cost(&program, *size, count)?;
+                let unit = format!("{} / {}", count.unit(), case.unit);
+                show(Measurement { case: format!("{NAME}/{}/{size}", case.name), cost, unit });
+            }
+        }
+    }
+    for size in CONCURRENT.into_iter().filter(|_| chosen("concurrent")) {
+        concurrent(&program, size)?.into_iter().for_each(&mut *show);
+    }
+    Ok(())
+}
+
+impl Case {
+    /// The cost of one unit of work, without that of setting up.
+    fn cost(&self, program: &Path, size: u32, count: Count) -> Result<f64, String> {
+        if self.grows {
+            let all = count.of(program, self.name, size)? - count.of(program, self.name, 1)?;
+            return Ok(all / f64::from(size - 1));
+        }
+        Ok((count.of(program, self.name, size)? - count.of(program, "setup", size)?) / CLONES)
+    }
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy)]
+enum Count {
+    Instructions,
+    Allocations,
+    Bytes,
+}
+
+impl Count {
+    fn unit(self) -> &'static str {
+        match self {
+            Self::Instructions => "instructions",
+            Self::Allocations => "allocations",
+            Self::Bytes => "B allocated",
+        }
+    }
+
+    fn of(self, program: &Path, case: &str, size: u32) -> Result<f64, String> {
+        let tool: &[&str] = match self {
+            Self::Instructions => &["--tool=callgrind", "--callgrind-out-file=/dev/null"],
+            Self::Allocations | Self::Bytes => &["--tool=memcheck"],
+        };
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(tool).arg(program).args([case, &size.to_string()]);
+        let output = valgrind.output().map_err(|error| format!("start valgrind: {error}"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        self.read(&said).ok_or_else(|| format!("count the {} of {case} {size}: valgrind said: {said}", self.unit()))
+    }
+
+    /// The number in what valgrind says at the end.
+    fn read(self, said: &str) -> Option<f64> {
+        let (before, unit) = match self {
+            Self::Instructions => ("Collected : ", ""),
+            Self::Allocations => ("total heap usage: ", " allocs"),
+            Self::Bytes => (" frees, ", " bytes allocated"),
+        };
+        let number = said.lines().find_map(|line| line.split_once(before)?.1.split(' ').next()?.trim().into());
+        number.filter(|_| said.contains(unit))?.replace(',', "").parse().ok()
+    }
+}
+
+/// Seconds, and how much memory the process had at most, of so many loops at once.
+fn concurrent(program: &Path, size: u32) -> Result<[Measurement; 2], String> {
+    let output = Command::new(program).args(["concurrent", &size.to_string()]).output();
+    let output = output.map_err(|error| format!("start {}: {error}", program.display()))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let numbers: Vec<f64> = said.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+    let [seconds, peak] = numbers[..] else {
+        return Err(format!("measure {size} loops at once: the program said: {said}"));
+    };
+    let row = |cost, unit: &str| Measurement { case: format!("{NAME}/concurrent/{size}"), cost, unit: unit.into() };
+    Ok([row(seconds * 1e3, "ms"), row(peak / 1024.0, "MiB at most")])
+}
+
+/// Builds the measured program and says where it is.
+fn build() -> Result<PathBuf, String> {
+    let args = "build --profile bench -p agent-loop --bench loop_overhead --message-format json-render-diagnostics";
+    let output = Cargo::new(args).output()?;
+    let messages = output.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let executable = messages.rev().find_map(|message| message["executable"].as_str().map(PathBuf::from));
+    executable.ok_or_else(|| format!("`cargo {args}` named no executable"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Count;
+
+    #[test]
+    fn the_numbers_that_valgrind_says_at_the_end_are_read() {
+        let said = "==7== Collected : 2656424\n==7==   total heap usage: 33,162 allocs, 33,160 frees, 3,803,220 bytes allocated\n";
+        let read = [Count::Instructions, Count::Allocations, Count::Bytes].map(|count| count.read(said));
+        assert_eq!(read, [Some(2_656_424.0), Some(33_162.0), Some(3_803_220.0)]);
+        assert_eq!(Count::Bytes.read("nothing"), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! The sets that replay: their cassettes hold all that a run asks for, and nothing else.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use agent_eval::{Baseline, CassetteMode, EvalSet, ModelSource, Progress, Project, RunOptions, SetReport, Trial};
+use serde_json::Value;
+
+use super::{Evals, models::CASSETTE};
+
+/// The folder of a set.
+pub(super) fn folder(set: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../evals").join(set)
+}
+
+/// A set, as it is committed.
+pub(super) fn load(set: &str) -> EvalSet {
+    EvalSet::load(folder(set)).unwrap()
+}
+
+/// What the set comes to offline, and its trials.
+async fn replay(name: &str) -> (SetReport, Vec<Trial>) {
+    #[derive(Default)]
+    struct Trials(Mutex<Vec<Trial>>);
+
+    impl Progress for Trials {
+        fn trial_ended(&self, trial: &Trial) {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(trial.clone());
+        }
+    }
+
+    let set = load(name);
+    let source = ModelSource { cassettes: CassetteMode::Replay, dir: folder(name), ..ModelSource::default() };
+    let subject = Evals.subject(name, &set, &source).unwrap().unwrap();
+    let trials = std::sync::Arc::new(Trials::default());
+    let options =
+        RunOptions { cassettes: CassetteMode::Replay, progress: Some(trials.clone()), ..RunOptions::default() };
+    let report = set.run(subject.as_ref(), options).await.unwrap();
+    let trials = std::mem::take(&mut *trials.0.lock().unwrap());
+    (report.sets.into_iter().next().unwrap(), trials)
+}
+
+/// How many calls are recorded for each trial.
+fn recorded(set: &str) -> BTreeMap<(String, u64), u32> {
+    let text = std::fs::read_to_string(folder(set).join(CASSETTE)).unwrap();
+    let mut calls = BTreeMap::new();
+    for line in text.lines() {
+        let entry: Value = serde_json::from_str(line).unwrap();
+        let key = (entry["case"].as_str().unwrap().to_owned(), entry["repeat"].as_u64().unwrap());
+        *calls.entry(key).or_default() += 1;
+    }
+    calls
+}
+
+/// The set replays whole, and as its baseline has it.
+async fn assert_replays(set: &str) {
+    let (report, trials) = replay(set).await;
+    let first_error = trials.iter().find_map(|trial| Some((&trial.key, &trial.error.as_ref()?.message)));
+    assert_eq!(first_error, None);
+    assert_eq!((report.total.errors, report.total.unscored), (0, 0));
+    let asked: BTreeMap<(String, u64), u32> = trials
+        .iter()
+        .map(|trial| ((trial.key.case.clone(), u64::from(trial.key.repeat)), trial.cassette_hits))
+        .collect();
+    assert_eq!(asked, recorded(set));
+
+    let baseline = Baseline::read(&folder("baselines").join(format!("{set}.json"))).unwrap();
+    let passed = |case: &agent_eval::CaseReport| (case.id.clone(), (case.tally.passed, case.tally.failed));
+    let found: BTreeMap<String, (u64, u64)> = report.cases.iter().map(passed).collect();
+    let blessed = baseline.cases.into_iter().map(|(id, case)| (id, (case.passed, case.trials - case.passed)));
+    assert_eq!(found, blessed.collect());
+}
+
+#[tokio::test]
+async fn the_set_sql_replays() {
+    assert_replays("sql").await;
+}
+
+#[tokio::test]
+async fn the_set_calls_replays() {
+    assert_replays("calls").await;
+}
+
+#[test]
+fn the_sets_have_the_cases_that_their_pages_promise() {
+    let sizes = |set: &str, kinds: &[&str]| {
+        let set = load(set);
+        let count = |kind: &&str| set.cases.iter().filter(|case| case.tags.contains(*kind)).count();
+        (set.cases.len(), kinds.iter().map(count).collect::<Vec<_>>())
+    };
+    assert_eq!(sizes("sql", &["easy", "medium", "hard"]), (50, vec![20, 18, 12]));
+    assert_eq!(sizes("calls", &["simple", "multiple", "parallel", "irrelevance"]), (60, vec![20, 14, 14, 12]));
+}
+
+#[test]
+fn no_two_cases_ask_the_same() {
+    for set in ["sql", "calls"] {
+        let set = load(set);
+        let asked: BTreeSet<String> = set.cases.iter().map(|case| format!("{:?}", case.input)).collect();
+        assert_eq!(asked.len(), set.cases.len());
+    }
+}
