@@ -3,7 +3,6 @@
 mod isolation;
 
 use std::{
-    fmt::Write as _,
     fs, io,
     path::{Path, PathBuf},
     time::Duration,
