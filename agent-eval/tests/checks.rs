@@ -111,7 +111,10 @@ impl Subject for Known {
             "fail" => Outcome::fail("no"),
             "unscored" => Outcome::unscored("not there"),
             "error" => Outcome::error("broken"),
-            "picky" => return Err(Error::new(ErrorKind::Invalid, format!("read the arguments {args}"))),
+            "picky" => {
+                let context = format!("read the arguments {args}");
+                return Err(Error::new(ErrorKind::Invalid, context).with_source(std::fmt::Error));
+            }
             _ => return Ok(None),
         };
         Ok(Some(Arc::new(check_fn(name, move |_| outcome.clone()))))
@@ -366,7 +369,7 @@ build the check `custom`: there is no subject to bring `own`
         spec(custom(name)).build(&cx).unwrap_err().to_string()
     };
     insta::assert_snapshot!(with_subject("strange"), @"build the check `custom`: the subject has no check `strange`");
-    insta::assert_snapshot!(with_subject("picky"), @"build the check `custom`: read the arguments null");
+    insta::assert_snapshot!(with_subject("picky"), @"build the check `custom`: read the arguments null: an error occurred when formatting an argument");
 }
 
 fn set(case: Value) -> EvalSet {

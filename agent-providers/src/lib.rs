@@ -89,6 +89,12 @@
 //! They do not make a tool's effect and its record one: a process that is killed between the two runs an approved call again
 //! when another goes on. Where that matters, let the tool note its call's id with its effect, and look there first.
 //!
+//! # Durable runs
+//!
+//! `DurableAgent` (feature `restate`) makes an agent's sessions keyed objects of a [Restate](https://restate.dev) server:
+//! each event is journaled, a killed worker is replaced by another that repeats nothing of it, and an approval waits at no
+//! cost.
+//!
 //! # Features
 //!
 //! | feature | what it adds |
@@ -96,6 +102,7 @@
 //! | `ring` (default), `aws-lc-rs` | the cryptography of TLS. With neither, the process's default provider of `rustls` is used; where there is one, it is preferred |
 //! | `mcp` | `McpTools`: tools of MCP servers, started as children or reached over HTTP; `McpServer`: any agent as a tool over standard input and output |
 //! | `sqlite`, `postgres` | `SqliteStore`, `PostgresStore`: sessions in databases |
+//! | `restate` | `DurableAgent`, whose runs survive machines, on a Restate server |
 
 mod answer;
 mod anthropic;

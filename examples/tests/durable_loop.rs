@@ -219,13 +219,18 @@ fn runs() -> u32 {
 #[test]
 fn a_worker_that_is_killed_at_any_moment_is_followed_by_one_that_ends_the_same() {
     let Some(mut site) = Site::open() else { return };
+    let begin = Instant::now();
     disturbed(&mut site, "undisturbed", |_| vec![]);
+    let span = begin.elapsed();
+    let (mut killed, mut at_work) = (0, 0);
     for run in 0..runs() {
         let key = format!("run-{run}");
         disturbed(&mut site, &key, |site| {
             let approver = Approver::start(site.ingress, &key);
-            thread::sleep(Duration::from_millis(1000).mul_f64(spread(run)));
+            thread::sleep(span.mul_f64(spread(run)));
             site.works = None;
+            killed += 1;
+            at_work += u32::from(site.notes(&key, "calls").len() < CALLS);
             let last = site.notes(&key, "boards").pop();
             site.start_worker(&key);
             site.approve_to_the_end(&key);
@@ -233,6 +238,8 @@ fn a_worker_that_is_killed_at_any_moment_is_followed_by_one_that_ends_the_same()
             vec![last]
         });
     }
+    println!("{killed} kills in {span:?}, of which {at_work} before the last call of the model");
+    assert!(at_work * 2 >= killed, "most kills come while the worker is at work");
 }
 
 /// Approves beside what happens to the worker, so that kills come before, at and after it.

@@ -107,7 +107,7 @@ impl CheckSpec {
     /// check that is not at hand.
     pub fn build(&self, context: &BuildContext<'_>) -> Result<BuiltCheck> {
         self.built(context).map_err(|error| {
-            let what = format!("build the check `{}`: {error}", self.name());
+            let what = format!("build the check `{}`: {error:#}", self.name());
             Error::new(error.kind(), what)
         })
     }

@@ -1,7 +1,6 @@
 //! `--no-run`: what would be run, and what it would take.
 
 use super::{
-    codes::Outcome,
     place::{Place, name_of},
     sets::SetFile,
 };
@@ -38,7 +37,7 @@ pub(super) fn print_plan(
     chosen: &[(&SetFile, Vec<&EvalCase>)],
     options: &RunOptions,
     baselines: &[Baseline],
-) -> Outcome<u8> {
+) {
     let (mut trials, mut tokens, mut millis, mut unknown) = (0_u64, 0_u64, 0_u64, false);
     for (file, cases) in chosen {
         let repeats = |case: &&EvalCase| {
@@ -48,18 +47,15 @@ pub(super) fn print_plan(
         let planned: u64 = cases.iter().map(repeats).sum();
         let baseline = baselines.iter().find(|baseline| baseline.set == file.set.name);
         let of_baseline = baseline.and_then(|baseline| Known::of(baseline, "the baseline".to_owned()));
-        let estimate = match of_baseline.or_else(|| of_latest(place, &file.set.name)) {
-            Some(known) => {
-                let (used, took) = (known.scaled(known.tokens, planned), known.scaled(known.wall_ms, planned));
-                tokens = tokens.saturating_add(used);
-                millis = millis.saturating_add(took);
-                let (used, took, from) = (count(used), duration(took), &known.from);
-                format!("about {used} tokens and {took} of agents' time, by {from}")
-            }
-            None => {
-                unknown = true;
-                "no baseline and no run to estimate by".to_owned()
-            }
+        let estimate = if let Some(known) = of_baseline.or_else(|| of_latest(place, &file.set.name)) {
+            let (used, took) = (known.scaled(known.tokens, planned), known.scaled(known.wall_ms, planned));
+            tokens = tokens.saturating_add(used);
+            millis = millis.saturating_add(took);
+            let (used, took, from) = (count(used), duration(took), &known.from);
+            format!("about {used} tokens and {took} of agents' time, by {from}")
+        } else {
+            unknown = true;
+            "no baseline and no run to estimate by".to_owned()
         };
         let cases = of_these(cases.len() as u64, "case");
         anstream::println!("{}: {cases}, {}; {estimate}", file.set.name, of_these(planned, "trial"));
@@ -72,7 +68,6 @@ pub(super) fn print_plan(
         format!("about {} tokens, and {} with {jobs} at once", count(tokens), duration(millis / jobs))
     };
     anstream::println!("in all: {}; {total}", of_these(trials, "trial"));
-    Ok(0)
 }
 
 /// The latest run that has trials of the set.

@@ -49,7 +49,7 @@ impl Default for ReportOptions {
             baselines: Vec::new(),
             min_gain: 0.01,
             resamples: 2_000,
-            labels: Default::default(),
+            labels: Vec::new(),
             today: None,
         }
     }

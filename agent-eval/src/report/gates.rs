@@ -149,7 +149,7 @@ pub(super) fn judge_gates(sets: &mut [SetReport], options: &ReportOptions, manif
     let adjusted: BTreeMap<usize, f64> = tested.into_iter().zip(adjusted).collect();
     for (at, set) in sets.iter_mut().enumerate() {
         let cases: Vec<&CaseReport> = set.cases.iter().filter(|case| case.quarantine.is_none()).collect();
-        let gated = Gated {
+        let input = Gated {
             cases: &cases,
             loops: set.loops.as_ref(),
             comparison: set.comparison.as_ref(),
@@ -159,7 +159,7 @@ pub(super) fn judge_gates(sets: &mut [SetReport], options: &ReportOptions, manif
             resampling: Resampling { resamples: options.resamples, seed: manifest.seed },
         };
         let judge = |gate: &&Gate| {
-            let (verdict, detail) = gated.judge(gate);
+            let (verdict, detail) = input.judge(gate);
             GateResult { gate: gate.to_string(), verdict, detail }
         };
         set.gates = gates[at].iter().map(judge).collect();

@@ -331,7 +331,7 @@ fn answer_of(events: &[Event]) -> String {
 pub(super) fn trial_error(error: &Error) -> TrialError {
     let is_infrastructure =
         |error: &Error| error.is_transient() || matches!(error.kind(), ErrorKind::Provider | ErrorKind::Store);
-    let setup = causes(error).any(|cause| cause.is::<SetupError>());
+    let setup = causes(error).any(<dyn std::error::Error>::is::<SetupError>);
     let infrastructure = !setup && causes(error).filter_map(|cause| cause.downcast_ref()).any(is_infrastructure);
     TrialError { message: format!("{error:#}"), infrastructure, setup }
 }

@@ -277,9 +277,9 @@ impl Run<'_> {
         let agent = match AssertUnwindSafe(case.subject.agent(&spec)).catch_unwind().await {
             Ok(Ok(agent)) => agent,
             Ok(Err(error)) => {
-                let seen = trial_error(&error);
-                let seen = TrialError { infrastructure: !seen.setup, ..seen };
-                return Attempted { retry_after: retry_after(&error), ..failed(seen) };
+                let mut trial_error = trial_error(&error);
+                trial_error.infrastructure = !trial_error.setup;
+                return Attempted { retry_after: retry_after(&error), ..failed(trial_error) };
             }
             Err(panic) => return failed(panicked(&*panic)),
         };

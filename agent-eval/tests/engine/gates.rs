@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use agent_core::ErrorKind;
-use agent_eval::{Baseline, EvalSet, ExitRules, Gate, GateVerdict, Report, ReportOptions, RunOptions};
+use agent_eval::{
+    Baseline, EvalSet, ExitRules, Gate, GateVerdict, Report, ReportOptions, RunOptions, SetRun, run_sets,
+};
 use serde_json::json;
 
 use crate::support::*;
@@ -86,7 +88,7 @@ async fn text_and_code_agree() {
         .map(|(report, rules)| format!("{} {}", report.exit_code(rules), report.verdict(rules)))
         .into();
     insta::assert_snapshot!(lines.join("\n"), @"
-    0 PASS: 1 gate holds; 4 of 4 trials passed
+    0 PASS: 1 gate does not fail, and may hold by luck; 4 of 4 trials passed
     107 INCONCLUSIVE: set: pass_rate>=0.9 (1.000, 95 % 0.510 to 1.000)
     100 FAIL: set: pass_rate>=0.9 (0.750, 95 % 0.301 to 0.954)
     0 PASS: no gate was asked for; 0 of 4 trials passed
@@ -221,4 +223,23 @@ async fn intervals_know_that_repeats_are_not_independent() {
     }
     let grouped = report(&grouped, 10, |case| if case % 2 == 0 { 10 } else { 0 }, ReportOptions::default()).await;
     assert!(width(&grouped) > width(&alike), "{}", width(&grouped));
+}
+
+/// Five of ten cases that passed fail now: p of harm is 1/32 for one set alone.
+#[tokio::test]
+async fn a_drop_needs_more_evidence_where_several_sets_could_drop() {
+    let sets = ["a", "b", "c"].map(|name| EvalSet { name: name.to_owned(), ..set_of(ids(10)) });
+    let run = async |fallen: &str, count: usize, baselines: &[Baseline]| {
+        let fallen = fallen.to_owned();
+        let subject =
+            acts(move |trial| if trial.key.set == fallen && number(trial) < 5 { Act::Bad } else { Act::Good });
+        let runs: Vec<SetRun<'_>> =
+            sets[..count].iter().map(|set| SetRun { set, subject: &subject, dir: None }).collect();
+        let options = gated(&["regression<=0.1"], &baselines.iter().collect::<Vec<_>>());
+        run_sets(&runs, RunOptions { report: options, ..repeats(1) }).await.unwrap()
+    };
+    let good = run("none", 3, &[]).await;
+    let baselines = ["a", "b", "c"].map(|set| Baseline::bless(&good, set).unwrap());
+    insta::assert_snapshot!(verdicts(&run("a", 1, &baselines).await).join("\n"), @"Failed regression<=0.1: -50.0 points over 10 pairs, p of harm 0.0312 (mcnemar); drops below 62.6 points go unseen");
+    insta::assert_snapshot!(verdicts(&run("a", 3, &baselines).await).join("\n"), @"Inconclusive regression<=0.1: -50.0 points over 10 pairs, p of harm 0.0938 (mcnemar, Holm over 3 sets); drops below 62.6 points go unseen");
 }

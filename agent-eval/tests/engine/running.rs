@@ -1,12 +1,15 @@
 //! How trials run, and what of them counts.
 
 use std::{
-    sync::{Arc, Mutex, atomic::Ordering::Relaxed},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
 use agent_core::{
-    ChatAgent, ChatAgentOptions, Error, ErrorKind, StopReason, ToolContext,
+    ChatAgent, ChatAgentOptions, ChatMessage, Draft, Error, ErrorKind, StopReason, ToolContext, agent_fn,
     testing::{ScriptedAgent, ScriptedClient},
     tool_fn,
 };
@@ -143,6 +146,30 @@ async fn only_the_infrastructure_is_tried_again() {
     let got: Vec<_> = trials.iter().map(|trial| (trial.verdict, trial.retries)).collect();
     assert_eq!(got, [(Verdict::Pass, 1), (Verdict::Fail, 0), (Verdict::Error, 0), (Verdict::Error, 2)]);
     assert_eq!(report.total.rate, Some(0.25));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_waits_as_long_as_the_service_asks() {
+    let tries = Arc::new(AtomicU32::new(0));
+    let subject = subject_fn(move |_| {
+        let is_first = tries.fetch_add(1, Relaxed) == 0;
+        let agent = agent_fn("limited", move |session, out| {
+            Box::pin(async move {
+                if is_first {
+                    let limited = Error::new(ErrorKind::Provider, "ask the service").transient();
+                    let limited = limited.with_retry_after(Duration::from_secs(30));
+                    return Err(Error::new(ErrorKind::Evaluator, "judge").with_source(limited));
+                }
+                out.record(session, Draft::message(ChatMessage::assistant("good"))).await;
+                Ok(StopReason::Completed)
+            })
+        });
+        Box::pin(async { Ok(Arc::new(agent) as _) })
+    });
+    let began = tokio::time::Instant::now();
+    let (report, trials) = run(&set_of(["a"]), &subject, RunOptions { retries: 1, ..repeats(1) }).await;
+    assert_eq!((report.total.passed, trials[0].retries), (1, 1));
+    assert_eq!(began.elapsed().as_secs(), 30);
 }
 
 #[tokio::test(start_paused = true)]

@@ -115,18 +115,14 @@ async fn kept(cx: &SharedObjectContext<'_>) -> Result<Kept, TerminalError> {
 /// Gives an answer to whoever waits for it. Of several answers to one call the first counts.
 async fn answer(cx: &SharedObjectContext<'_>, answer: Answer) -> HandlerResult<()> {
     let waits = kept(cx).await?.waits;
-    match waits.iter().find(|wait| wait.call_id == answer.call_id) {
-        Some(wait) => {
-            cx.resolve_awakeable(&wait.awakeable, Json(answer));
-            Ok(())
-        }
-        None => {
-            let open: Vec<String> = waits.iter().map(|wait| format!("`{}`", wait.call_id)).collect();
-            let open = if open.is_empty() { "none".to_owned() } else { open.join(", ") };
-            let message = format!("answer to `{}`, which does not wait for one; those that do: {open}", answer.call_id);
-            Err(TerminalError::new_with_code(404, message).into())
-        }
+    if let Some(wait) = waits.iter().find(|wait| wait.call_id == answer.call_id) {
+        cx.resolve_awakeable(&wait.awakeable, Json(answer));
+        return Ok(());
     }
+    let open: Vec<String> = waits.iter().map(|wait| format!("`{}`", wait.call_id)).collect();
+    let open = if open.is_empty() { "none".to_owned() } else { open.join(", ") };
+    let message = format!("answer to `{}`, which does not wait for one; those that do: {open}", answer.call_id);
+    Err(TerminalError::new_with_code(404, message).into())
 }
 
 /// A turn over Restate's journal. Boxed, as all that borrows a context: else the compiler cannot tell that it is `Send`.

@@ -41,7 +41,83 @@ impl Default for DurableOptions {
     }
 }
 
-/// An agent whose sessions are keyed objects of a [Restate](https://restate.dev) server.
+/// An agent whose sessions are keyed objects of a [Restate](https://restate.dev) server: runs that survive machines.
+///
+/// ```no_run
+/// use agent_core::{ChatAgent, ChatAgentOptions};
+/// use agent_providers::{DurableAgent, DurableOptions, OpenAi};
+/// use tokio::net::TcpListener;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clerk = ChatAgent::new("clerk", OpenAi::from_env()?, ChatAgentOptions::default());
+/// let listener = TcpListener::bind("127.0.0.1:9080").await?;
+/// DurableAgent::new(clerk, DurableOptions::default()).serve(listener).await;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The process is a worker: any number of them, of one address or behind a balancer, serve the same sessions. A client
+/// talks to the server's ingress, `POST /agent/KEY/HANDLER` with JSON:
+///
+/// | handler | takes | gives |
+/// |---|---|---|
+/// | `say` | [`Words`]: a text or a message; `null` goes on | [`Reply`], at the end of the turn; `…/say/send` does not wait |
+/// | `status` | | [`Status`]: how the turn ended, the loops' iterations, what waits for approval |
+/// | `approve` | a call's id | |
+/// | `reject` | [`Rejection`]: a call's id, and why not | |
+/// | `cancel` | | whether there was a turn to cancel |
+/// | `session` | | the [`Session`] as the last turn left it |
+///
+/// One turn of a session runs at a time; further words wait for it, also where it waits for an approval: answer or cancel
+/// it first. The other handlers may be called at any time. Of several answers to one call the first counts.
+///
+/// # What is journaled
+///
+/// **One event is one entry**: the agent runs to its next event ([`Steps`]), and Restate keeps it before the agent goes on.
+/// After a crash another worker applies the entries, runs nothing, and lets the agent go on from the session. Between the
+/// steps of a turn the run is kept in memory, so a step costs one entry and no start. Why an event: it is the smallest cut
+/// after which an agent may stop. One entry for each model or tool call would need every client and tool wrapped, and
+/// would know nothing of calls that run at once; one for each iteration would repeat a model's work.
+///
+/// | | how often |
+/// |---|---|
+/// | an event, a finished iteration, the caller's words, an answer | exactly once |
+/// | a model call, a tool's effect | at least once: again only if the process was lost between the effect and its entry |
+/// | pieces of text ([`on_delta`](Self::on_delta)) | at most once: they are in no entry |
+///
+/// An agent's run has an end of its own, an entry after its last event. A process that is lost between the two leaves a
+/// finished run that looks interrupted; [`ended_by`](Self::ended_by) tells them apart. Give it for loops:
+/// `.ended_by(|session| LoopOutcome::of(session, "my loop")?.stop)`.
+///
+/// **An approval** suspends the invocation on an awakeable, one for each call: nothing waits in the worker, however long it
+/// takes, and calls may be answered one by one. **A cancellation** lets the run end by itself, so that each call has a
+/// result and a loop its record; at once in the worker that gets it, else after the step that is under way.
+///
+/// # What is kept
+///
+/// Each turn is an invocation with a journal of its own, so a journal grows with its turn, not with the conversation; the
+/// server drops it a day after the turn (its `journal-retention`). The session is in the object's own state, written at
+/// the end of a turn, also of one that failed: a head (state, turn) and the messages in pieces of 64 KiB. So no value
+/// comes near the server's limit of 32 MiB for one message, whatever the conversation's length, and a turn writes what
+/// it said and the last piece, not the history again. A key for each event would make as many entries as a long session
+/// has events, at each start of a turn; one value for all would write the whole history each turn. A turn that is taken
+/// up finds the pieces in its journal: they are read once, lazily. An administrator's *kill*, unlike `cancel`, ends a turn
+/// without storing it.
+///
+/// # Limits and errors
+///
+/// [`DurableOptions::limits`] bind one turn as a whole: each entry carries what was spent, so neither a replay nor a wait
+/// resets them, and time counts only while an agent is at work. What a lost process spent after its last entry is not
+/// counted; that is one step for each crash or try. Hooks that count in a run's scratch count within a process.
+///
+/// A [transient](agent_core::Error::is_transient) error is tried again, [`DurableOptions::attempts`] times in all, each time
+/// from the session as it stands; any other ends the turn at once, and the caller gets its text with a status: 400 for
+/// what it said wrong, 502 for a model service, 501 for what is not supported, else 500. A worker that cannot be reached is
+/// the server's to try again (`default-retry-policy`: 70 times, then the invocation is paused, and an administrator
+/// resumes it). A step that takes longer than the server's `inactivity-timeout`, a minute, is safe, but the run is begun
+/// anew after it; longer than `abort-timeout`, ten, it is cut and tried again. Raise both, for the server or with
+/// [`service`](Self::service), where a model thinks that long.
 #[derive(Clone)]
 pub struct DurableAgent {
     inner: Arc<Inner>,

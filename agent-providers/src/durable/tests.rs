@@ -94,22 +94,18 @@ impl Memory {
     async fn step(&mut self, name: String, steps: &SharedSteps, asked: Ask) -> Result<Step, Failure> {
         let at = self.steps;
         self.steps += 1;
-        let known = self.book.lock().unwrap().steps.get(at).cloned();
-        let (kept, result) = match known {
-            Some(known) => known,
-            None => {
-                let result = if self.cancelled.take_if(|cancelled| *cancelled == at).is_some() {
-                    Err(Failure::Cancelled)
-                } else {
-                    let step = ask(steps.clone(), asked).await;
-                    step.map(|step| serde_json::to_string(&step).unwrap()).map_err(|error| failure(&error))
-                };
-                self.die(Death::Before(at)).await;
-                self.book.lock().unwrap().steps.push((name.clone(), result.clone()));
-                self.die(Death::After(at)).await;
-                (name.clone(), result)
-            }
-        };
+        if at == self.book.lock().unwrap().steps.len() {
+            let result = if self.cancelled.take_if(|cancelled| *cancelled == at).is_some() {
+                Err(Failure::Cancelled)
+            } else {
+                let step = ask(steps.clone(), asked).await;
+                step.map(|step| serde_json::to_string(&step).unwrap()).map_err(|error| failure(&error))
+            };
+            self.die(Death::Before(at)).await;
+            self.book.lock().unwrap().steps.push((name.clone(), result));
+            self.die(Death::After(at)).await;
+        }
+        let (kept, result) = self.book.lock().unwrap().steps[at].clone();
         assert_eq!(kept, name, "the same steps in the same order");
         result.map(|step| serde_json::from_str(&step).unwrap())
     }
@@ -197,8 +193,9 @@ impl World {
     }
 }
 
-fn go() -> Option<ChatMessage> {
-    Some(ChatMessage::user("go"))
+/// A turn in which the caller says "go".
+async fn go(journal: &mut Memory, steps: &SharedSteps) -> Result<Reply, Failure> {
+    turn(journal, steps, Some(ChatMessage::user("go"))).await
 }
 
 /// The roles and texts, without ids.
@@ -217,7 +214,7 @@ async fn a_process_that_dies_at_any_step_is_followed_by_one_that_ends_the_same()
     let whole = World::default();
     let undisturbed = book([yes("call_1_0")]);
     let steps = whole.steps(ERRAND);
-    let reply = turn(&mut Memory::new(&undisturbed, None), &steps, go()).await.unwrap();
+    let reply = go(&mut Memory::new(&undisturbed, None), &steps).await.unwrap();
     let usage = Usage { input_tokens: 40, output_tokens: 4, ..Usage::default() };
     assert_eq!(reply, Reply { stop: StopReason::Completed, text: "All done.".to_owned(), usage });
     assert_eq!((whole.asked.get(), whole.looked.get(), whole.paid.get()), (4, 3, 1));
@@ -230,11 +227,11 @@ async fn a_process_that_dies_at_any_step_is_followed_by_one_that_ends_the_same()
             let (world, book) = (World::default(), book([yes("call_1_0")]));
             let first = world.steps(ERRAND);
             let mut memory = Memory::new(&book, Some(death));
-            let died = tokio::time::timeout(Duration::from_secs(1), turn(&mut memory, &first, go())).await;
+            let died = tokio::time::timeout(Duration::from_secs(1), go(&mut memory, &first)).await;
             assert!(died.is_err(), "{death:?}");
             drop((first, memory));
             let second = world.steps(ERRAND);
-            let ended = turn(&mut Memory::new(&book, None), &second, go()).await.unwrap();
+            let ended = go(&mut Memory::new(&book, None), &second).await.unwrap();
             assert_eq!(ended, reply, "{death:?}");
             assert_eq!(lines(second.lock().await.session()), lines(&session), "{death:?}");
             // Only what was in the air is done again.
@@ -250,7 +247,7 @@ async fn several_approvals_are_answered_one_by_one() {
     const TWO: &[&[&str]] = &[&["pay", "pay"], &["All done."]];
     let (world, book) = (World::default(), book([no("call_0_1", "too much"), no("unknown", ""), yes("call_0_0")]));
     let steps = world.steps(TWO);
-    let reply = turn(&mut Memory::new(&book, None), &steps, go()).await.unwrap();
+    let reply = go(&mut Memory::new(&book, None), &steps).await.unwrap();
     assert_eq!((reply.stop, world.paid.get()), (StopReason::Completed, 1));
     let book = book.lock().unwrap();
     let open: Vec<usize> = book.shown.iter().map(|status| status.approvals.len()).collect();
@@ -261,7 +258,7 @@ async fn several_approvals_are_answered_one_by_one() {
 async fn a_turn_that_is_cancelled_while_it_waits_keeps_its_question() {
     let (world, book) = (World::default(), book([]));
     let steps = world.steps(ERRAND);
-    let reply = turn(&mut Memory::new(&book, None), &steps, go()).await.unwrap();
+    let reply = go(&mut Memory::new(&book, None), &steps).await.unwrap();
     assert_eq!((reply.stop, world.paid.get()), (StopReason::Cancelled, 0));
     let status = book.lock().unwrap().shown.last().cloned().unwrap();
     assert_eq!((status.stop, status.approvals.len()), (Some(StopReason::Cancelled), 1));
@@ -274,12 +271,12 @@ async fn a_turn_that_is_cancelled_between_two_steps_ends_by_itself() {
     let steps = world.steps(ERRAND);
     let mut memory = Memory::new(&book, None);
     memory.cancelled = Some(2); // the model wants to look
-    let reply = turn(&mut memory, &steps, go()).await.unwrap();
+    let reply = go(&mut memory, &steps).await.unwrap();
     assert_eq!((reply.stop, world.asked.get(), world.looked.get()), (StopReason::Cancelled, 1, 0));
 
     // A replay is cancelled at the same place.
     let again = world.steps(ERRAND);
-    assert_eq!(turn(&mut Memory::new(&book, None), &again, go()).await.unwrap(), reply);
+    assert_eq!(go(&mut Memory::new(&book, None), &again).await.unwrap(), reply);
     assert_eq!((again.lock().await.session(), world.asked.get()), (steps.lock().await.session(), 1));
 }
 
@@ -287,7 +284,7 @@ async fn a_turn_that_is_cancelled_between_two_steps_ends_by_itself() {
 async fn a_turn_that_fails_for_good_says_why_and_keeps_what_it_recorded() {
     let (world, book) = (World::default(), book([]));
     let steps = world.steps(&[&["look"]]);
-    let failed = turn(&mut Memory::new(&book, None), &steps, go()).await.unwrap_err();
+    let failed = go(&mut Memory::new(&book, None), &steps).await.unwrap_err();
     let message = "say more".to_owned();
     assert_eq!(failed, Failure::Failed { code: 501, message: message.clone() });
     let status = book.lock().unwrap().shown.last().cloned().unwrap();

@@ -14,6 +14,9 @@ use rusqlite::{
 };
 use tempfile::NamedTempFile;
 
+/// The script of an invented ferry line: its ports, vessels, sailings and bookings.
+pub const FERRY: &str = include_str!("ferry.sql");
+
 /// How long a statement may take, to compile or to run.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
 
@@ -46,12 +49,12 @@ pub struct Rows {
 }
 
 impl Database {
-    /// The invented ferry line: its ports, vessels, sailings and bookings.
+    /// The ferry line of [`FERRY`].
     ///
     /// # Errors
     /// If there is no place for temporary files.
     pub fn ferry() -> Result<Self> {
-        Self::from_script(include_str!("ferry.sql"))
+        Self::from_script(FERRY)
     }
 
     /// The database that a script builds.

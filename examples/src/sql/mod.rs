@@ -16,5 +16,5 @@ mod remedy;
 
 pub use agent::{RefineOptions, explain, refine};
 pub use checker::{Checked, Verdict, check, statement_of};
-pub use database::{Database, Rows, text_of};
+pub use database::{Database, FERRY, Rows, text_of};
 pub use rusqlite::types::Value;

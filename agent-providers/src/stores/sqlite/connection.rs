@@ -9,12 +9,10 @@ use std::{
 use agent_core::{Error, ErrorKind, Result};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use crate::stores::record::sql;
+
 /// The steps from an empty file to the newest form; `user_version` counts those that were taken.
 const MIGRATIONS: &[&str] = &[include_str!("1.sql")];
-
-/// The version of the tables that all migrations come to.
-#[expect(clippy::cast_possible_wrap, reason = "a handful")]
-const NEWEST: i64 = MIGRATIONS.len() as i64;
 
 /// Tells the file from those of other programs: "agen".
 const APPLICATION: i64 = 0x6167_656e;
@@ -81,15 +79,16 @@ fn is_current(connection: &Connection, path: &Path) -> Result<bool, Failure> {
     if application != APPLICATION && (application, version, tables) != (0, 0, 0) {
         return Err(refused(path, "it is another program's; choose another file").into());
     }
-    if version > NEWEST {
+    let newest = sql(MIGRATIONS.len() as u64);
+    if version > newest {
         let path = path.display();
         let context = format!(
-            "open session database `{path}`: it has version {version} of the tables, and this program knows {NEWEST}; \
+            "open session database `{path}`: it has version {version} of the tables, and this program knows {newest}; \
              nothing was changed: use a newer program"
         );
         return Err(Error::new(ErrorKind::Unsupported, context).into());
     }
-    Ok(version == NEWEST)
+    Ok(version == newest)
 }
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
@@ -102,7 +101,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
     for step in &MIGRATIONS[usize::try_from(version).unwrap_or_default()..] {
         transaction.execute_batch(step)?;
     }
-    transaction.pragma_update(None, "user_version", NEWEST)?;
+    transaction.pragma_update(None, "user_version", sql(MIGRATIONS.len() as u64))?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     Ok(transaction.commit()?)
 }

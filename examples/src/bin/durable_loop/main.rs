@@ -11,6 +11,7 @@ mod planner;
 
 use std::{
     fs::{OpenOptions, create_dir_all},
+    future::ready,
     io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -80,8 +81,7 @@ impl ChatHook for Calls {
 }
 
 /// Changes a board, and notes it.
-async fn change(notes: Notes, args: Board, cx: ToolContext) -> Result<ToolOutput, BoxError> {
-    let Board { board } = args;
+fn change(notes: &Notes, Board { board }: Board, cx: &ToolContext) -> Result<ToolOutput, BoxError> {
     notes.add(&format!("{} {board}, {}", cx.call.name, cx.call.id))?;
     Ok(ToolOutput::text(format!("{board}: done")).append("boards", board))
 }
@@ -90,10 +90,10 @@ fn publication(model: Arc<dyn ChatClient>, dir: &Path) -> impl Agent + use<> {
     let notes = Notes(dir.join("boards"));
     let also = notes.clone();
     let publish = tool_fn("publish", "Puts the timetable on a board.", move |args: Board, cx: ToolContext| {
-        change(notes.clone(), args, cx)
+        ready(change(&notes, args, &cx))
     });
     let print = tool_fn("print", "Prints posters with the timetable.", move |args: Board, cx: ToolContext| {
-        change(also.clone(), args, cx)
+        ready(change(&also, args, &cx))
     });
     let instructions = "You put a ferry line's new timetable on its five boards: website, app, posters, harbor, radio, in \
                         this order, one each time you are asked; posters with `print`, the others with `publish`.";

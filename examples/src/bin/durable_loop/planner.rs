@@ -20,7 +20,7 @@ pub(super) struct Planner {
 }
 
 fn answer(messages: &[ChatMessage]) -> ChatMessage {
-    let results = messages.iter().flat_map(|message| message.tool_results());
+    let results = messages.iter().flat_map(ChatMessage::tool_results);
     let done = results.filter(|result| !result.is_error).count();
     let is_asked = messages.last().is_none_or(|message| message.role == Role::User);
     match BOARDS.get(done) {

@@ -8,7 +8,7 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use agent_core::{Agent, ChatOptions, Error, ErrorKind, Result};
 use agent_eval::{Check, Subject, TrialSpec};
-use agent_examples::sql::{Database, RefineOptions, refine};
+use agent_examples::sql::{Database, FERRY, RefineOptions, refine};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
@@ -24,13 +24,24 @@ const CAP: NonZeroU32 = NonZeroU32::new(4).expect("not zero");
 /// The agents of `evals/sql`.
 pub(crate) struct Sql {
     models: Models,
+    /// The one that the loop's checker knows.
     database: Arc<Database>,
+    /// Those that its statements are judged on.
+    judges: Arc<[Database]>,
 }
 
 impl Sql {
     pub(crate) fn new(models: Models) -> Result<Self> {
-        Ok(Self { models, database: Arc::new(Database::ferry()?) })
+        Ok(Self { models, database: Arc::new(Database::ferry()?), judges: judges()? })
     }
+}
+
+fn judges() -> Result<Arc<[Database]>> {
+    Ok(Arc::from([Database::ferry()?, Database::from_script(&second())?]))
+}
+
+fn second() -> String {
+    [FERRY, include_str!("second.sql")].concat()
 }
 
 #[async_trait]
@@ -59,7 +70,7 @@ impl Subject for Sql {
     fn check(&self, name: &str, args: &Value) -> Result<Option<Arc<dyn Check>>> {
         match (name, args) {
             ("same_rows", Value::String(reference)) => {
-                Ok(Some(Arc::new(SameRows::new(self.database.clone(), reference)?)))
+                Ok(Some(Arc::new(SameRows::new(self.judges.clone(), reference)?)))
             }
             ("same_rows", _) => Err(Error::new(
                 ErrorKind::Invalid,

@@ -15,33 +15,56 @@ const TOLERANCE: f64 = 0.01;
 
 type Row = Vec<Value>;
 
-/// The answer's statement returns the reference's rows: in its order if the reference orders them, else in any. The
-/// columns' order counts, their names do not; numbers may be [this far](TOLERANCE) apart.
+/// The answer's statement returns the reference's rows on every database: in its order if the reference orders them,
+/// else in any. The columns' order counts, their names do not; numbers may be [this far](TOLERANCE) apart.
 ///
-/// It runs what a model wrote, on a database that nothing can change.
+/// On one database alone a statement may be right by chance (Zhong, Yu and Klein 2020, "Semantic Evaluation for
+/// Text-to-SQL with Distilled Test Suites").
+///
+/// It runs what a model wrote, on databases that nothing can change.
 pub(super) struct SameRows {
-    database: Arc<Database>,
-    expected: Vec<Row>,
+    databases: Arc<[Database]>,
+    /// The reference's rows, by database.
+    expected: Vec<Vec<Row>>,
     is_ordered: bool,
 }
 
 impl SameRows {
     /// # Errors
     /// A reference that does not run, or returns nothing: too much would equal it.
-    pub(super) fn new(database: Arc<Database>, reference: &str) -> Result<Self> {
-        let found = database.query(reference, MAX_ROWS)?;
-        if found.is_cut || found.rows.is_empty() {
-            let count = found.rows.len();
-            let what = format!(
-                "compare with the rows of {reference}: it returns {count}, and 1 to {MAX_ROWS} can be compared"
-            );
-            return Err(Error::new(ErrorKind::Invalid, what));
-        }
-        Ok(Self { database, expected: found.rows, is_ordered: orders(reference) })
+    pub(super) fn new(databases: Arc<[Database]>, reference: &str) -> Result<Self> {
+        let rows_of = |database: &Database| {
+            let found = database.query(reference, MAX_ROWS)?;
+            if found.is_cut || found.rows.is_empty() {
+                let count = found.rows.len();
+                let what = format!(
+                    "compare with the rows of {reference}: it returns {count}, and 1 to {MAX_ROWS} can be compared"
+                );
+                return Err(Error::new(ErrorKind::Invalid, what));
+            }
+            Ok(found.rows)
+        };
+        let expected = databases.iter().map(rows_of).collect::<Result<_>>()?;
+        Ok(Self { databases, expected, is_ordered: orders(reference) })
     }
 
-    fn compare(&self, found: &[Row]) -> Outcome {
-        let expected = &self.expected;
+    /// What one database says of a statement.
+    fn compare_on(&self, database: &Database, expected: &[Row], answer: &str) -> Outcome {
+        let checked = match check(database, answer) {
+            Ok(checked) => checked,
+            Err(error) => return Outcome::error(format!("{error:#}")),
+        };
+        if let Some(feedback) = checked.feedback {
+            return Outcome::fail(format!("it does not run: {feedback}"));
+        }
+        match database.query(&checked.statement, MAX_ROWS) {
+            Ok(found) if found.is_cut => Outcome::fail(format!("it returns more than {MAX_ROWS} rows")),
+            Ok(found) => self.compare(expected, &found.rows),
+            Err(error) => Outcome::fail(format!("it fails: {error:#}")),
+        }
+    }
+
+    fn compare(&self, expected: &[Row], found: &[Row]) -> Outcome {
         let (missing, unexpected) = difference(expected, found);
         if missing.is_empty() && unexpected.is_empty() {
             let place = expected.iter().zip(found).position(|(expected, found)| !same_row(expected, found));
@@ -66,18 +89,16 @@ impl Check for SameRows {
     }
 
     fn check(&self, cx: &CheckContext<'_>) -> Outcome {
-        let checked = match check(&self.database, cx.answer) {
-            Ok(checked) => checked,
-            Err(error) => return Outcome::error(format!("{error:#}")),
-        };
-        if let Some(feedback) = checked.feedback {
-            return Outcome::fail(format!("it does not run: {feedback}"));
+        for (place, (database, expected)) in self.databases.iter().zip(&self.expected).enumerate() {
+            let mut outcome = self.compare_on(database, expected, cx.answer);
+            if !outcome.passed() {
+                if place > 0 {
+                    outcome.reason = format!("right by chance: on another database {}", outcome.reason);
+                }
+                return outcome;
+            }
         }
-        match self.database.query(&checked.statement, MAX_ROWS) {
-            Ok(found) if found.is_cut => Outcome::fail(format!("it returns more than {MAX_ROWS} rows")),
-            Ok(found) => self.compare(&found.rows),
-            Err(error) => Outcome::fail(format!("it fails: {error:#}")),
-        }
+        Outcome::pass()
     }
 }
 
