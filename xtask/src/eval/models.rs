@@ -49,7 +49,7 @@ impl Models {
 
     /// The model's name, for the fingerprint; a replay without one takes whichever was recorded.
     pub(crate) fn name(&self) -> Option<&str> {
-        self.live.as_ref().map(|client| client.model())
+        self.live.as_deref().map(ChatClient::model)
     }
 
     /// The client of one trial.
