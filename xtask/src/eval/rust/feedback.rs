@@ -75,22 +75,21 @@ impl Diagnostic {
             at = None;
         }
         let code = self.code.as_ref().map(|code| format!("[{}]", code.code)).unwrap_or_default();
-        let mut told = format!("error{code}: {}", cut(&self.message));
-        if let Some(line) = at.and_then(|at| Some(at.text.first()?.text.trim())) {
-            let line = if at.is_some_and(|at| at.line_start < program.tests_begin) { line } else { tested(line) };
-            told += &format!("\n    {}", cut(line));
-        }
-        if let Some(label) = at.and_then(|at| at.label.as_deref()).filter(|label| !self.message.contains(label)) {
-            told += &format!("\n    {}", cut(label));
+        let mut told = vec![format!("error{code}: {}", cut(&self.message))];
+        if let Some(at) = at {
+            // A test's own line would show how it is called here, and not what was written.
+            let line = at.text.first().map(|line| line.text.trim());
+            let line = line.map(|line| if at.line_start < program.tests_begin { line } else { tested(line) });
+            let label = at.label.as_deref().filter(|label| !self.message.contains(label));
+            told.extend([line, label].into_iter().flatten().map(|text| format!("    {}", cut(text))));
         }
         if let Some(help) = self.children.iter().find(|child| child.level == "help") {
-            told += &format!("\nhelp: {}", cut(&help.message));
             let replacement = help.spans.iter().find_map(|span| span.suggested_replacement.as_deref());
-            if let Some(replacement) = replacement.map(str::trim).filter(|text| !text.is_empty()) {
-                told += &format!(": `{}`", cut(replacement));
-            }
+            let replacement = replacement.map(str::trim).filter(|text| !text.is_empty());
+            let replacement = replacement.map(|text| format!(": `{}`", cut(text))).unwrap_or_default();
+            told.push(format!("help: {}{replacement}", cut(&help.message)));
         }
-        Some(told)
+        Some(told.join("\n"))
     }
 }
 
