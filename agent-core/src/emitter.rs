@@ -115,14 +115,21 @@ impl Slot {
         self.polling = Some(address(waker));
         if self.update.is_none() && self.released < self.placed {
             self.released = self.placed;
-            self.senders.drain(..).for_each(Waker::wake);
+            self.wake_senders();
         }
     }
 
     /// Nobody pulls any more: a send elsewhere must not wait for ever.
     fn close(&mut self) {
         self.closed = true;
-        self.senders.drain(..).for_each(Waker::wake);
+        self.wake_senders();
+    }
+
+    #[inline]
+    fn wake_senders(&mut self) {
+        if !self.senders.is_empty() {
+            self.senders.drain(..).for_each(Waker::wake);
+        }
     }
 }
 
@@ -220,12 +227,7 @@ impl Emitter {
     }
 
     /// One look at the slot, by the sender of this ticket.
-    fn poll_send(
-        &self,
-        ticket: &mut Option<u64>,
-        cx: &Context<'_>,
-        make: impl FnOnce() -> Option<Update>,
-    ) -> Poll<()> {
+    fn poll_send(&self, ticket: &mut Option<u64>, cx: &Context<'_>, make: impl FnOnce() -> Option<Update>) -> Poll<()> {
         let mut slot = self.shared.slot();
         if slot.closed {
             return Poll::Ready(()); // nobody will see it, so it does not happen

@@ -89,7 +89,9 @@ fn each_job_is_done_once_by_whichever_worker() {
     let dir = tempdir().unwrap();
     let ledger = dir.path().join("ledger");
     let sessions = ["a", "b", "c", "d"];
-    sessions.iter().for_each(|session| add(&database, session));
+    for session in sessions {
+        add(&database, session);
+    }
     let workers = [(); 2].map(|()| Worker::start(&database, &ledger, "60000"));
     let lines: Vec<String> =
         workers.into_iter().flat_map(|mut worker| worker.lines.by_ref().collect::<Vec<_>>()).collect();

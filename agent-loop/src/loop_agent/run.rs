@@ -230,7 +230,7 @@ impl<'a> Run<'a> {
         text.map(ChatMessage::user).into_iter().collect()
     }
 
-    pub(super) async fn end(mut self, session: &mut Session, stop: StopReason) -> Result<StopReason> {
+    pub(super) async fn end(&mut self, session: &mut Session, stop: StopReason) -> Result<StopReason> {
         self.progress.stop = Some(stop);
         let draft = self.draft();
         self.out.record(session, draft).await;
@@ -238,7 +238,7 @@ impl<'a> Run<'a> {
     }
 
     /// The loop was taken up with a cap that it has passed already.
-    pub(super) async fn end_at_lowered_cap(mut self, session: &mut Session) -> Result<StopReason> {
+    pub(super) async fn end_at_lowered_cap(&mut self, session: &mut Session) -> Result<StopReason> {
         if let Some(last) = self.earlier.last() {
             (self.progress.by, self.progress.why) = (last.by.clone(), last.feedback.clone());
         }
@@ -252,7 +252,7 @@ impl<'a> Run<'a> {
         if let Some(step) = self.step.take() {
             draft = draft.change(StateChange::Append { key: self.agent.keys.iterations.clone(), value: step });
         }
-        draft = self.changes.drain(..).fold(draft, Draft::change);
+        draft = std::mem::take(&mut self.changes).into_iter().fold(draft, Draft::change);
         if self.progress != self.stored {
             draft = draft.set(self.agent.keys.record.clone(), &self.progress);
             self.stored.clone_from(&self.progress);
