@@ -32,7 +32,8 @@ pub(crate) fn measure(filter: &str, show: &mut impl FnMut(Measurement)) -> Resul
             None => continue,
         };
         let separator = if cases.is_empty() { "" } else { " " };
-        let output = Cargo::new(&format!("bench -q -p {package} --bench {name}{features} --{separator}{cases}")).output()?;
+        let output =
+            Cargo::new(&format!("bench -q -p {package} --bench {name}{features} --{separator}{cases}")).output()?;
         let table = String::from_utf8_lossy(&output);
         program.read(&table).into_iter().for_each(&mut *show);
     }
@@ -56,7 +57,8 @@ impl Program {
                     let case = [&[self.name], &path[..]].concat().join("/");
                     rows.push(Measurement { case, cost, unit: "ns".into() });
                 }
-            } else if let (Some(rate), Some(row)) = (rate(first.trim_start_matches(['│', ' ']).trim()), rows.last_mut()) {
+            } else if let (Some(rate), Some(row)) = (rate(first.trim_start_matches(['│', ' ']).trim()), rows.last_mut())
+            {
                 (row.cost, row.unit) = match rate {
                     Rate::Items(rate) => (1e9 / rate, format!("ns / {}", self.item)),
                     Rate::Bytes(rate) => (1e9 / rate, "ns / B".into()),
