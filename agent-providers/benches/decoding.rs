@@ -102,6 +102,9 @@ fn respond(mut socket: TcpStream, body: &str) -> std::io::Result<()> {
     }
     std::io::copy(&mut reader.take(length), &mut std::io::sink())?;
     let length = body.len();
-    write!(socket, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n")?;
+    write!(
+        socket,
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+    )?;
     socket.write_all(body.as_bytes())
 }

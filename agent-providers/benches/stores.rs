@@ -4,9 +4,7 @@
 
 use std::hint::black_box;
 
-use agent_core::{
-    ChatMessage, Draft, JsonlStore, MemoryStore, RunContext, Runner, SessionStore, StopReason, agent_fn,
-};
+use agent_core::{ChatMessage, Draft, JsonlStore, MemoryStore, RunContext, Runner, SessionStore, StopReason, agent_fn};
 use agent_providers::SqliteStore;
 use divan::Bencher;
 use futures::StreamExt;
