@@ -78,8 +78,10 @@ fn waiting(count: u32) {
     let before = memory("VmRSS:").unwrap_or(f64::NAN);
     let mut loops: Vec<_> = (0..count).map(|_| (session(), RunContext::default())).collect();
     let loops: Vec<_> = loops.iter_mut().map(|(session, cx)| agent.run(session, cx)).collect();
-    let loops: Vec<_> = loops.into_iter().filter_map(|mut run| run.next().now_or_never().is_some().then_some(run)).collect();
-    let loops: Vec<_> = loops.into_iter().filter_map(|mut run| run.next().now_or_never().is_none().then_some(run)).collect();
+    let loops: Vec<_> =
+        loops.into_iter().filter_map(|mut run| run.next().now_or_never().is_some().then_some(run)).collect();
+    let loops: Vec<_> =
+        loops.into_iter().filter_map(|mut run| run.next().now_or_never().is_none().then_some(run)).collect();
     println!("{}", (memory("VmRSS:").unwrap_or(f64::NAN) - before) * 1024.0 / f64::from(count));
     assert_eq!(loops.len(), count as usize);
 }

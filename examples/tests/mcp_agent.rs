@@ -94,6 +94,21 @@ fn the_server_says_nothing_but_the_protocol() {
     assert!(server.wait().unwrap().success());
 }
 
+/// Also where the client goes on to wait for it.
+#[test]
+fn a_client_that_does_not_speak_the_protocol_is_an_error_and_the_end() {
+    let mut command = example(MCP_AGENT);
+    command.arg("--serve").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut server = command.spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    writeln!(input, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).unwrap();
+    let output = server.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: serve `headline` over MCP: "), "{said}");
+    drop(input);
+}
+
 /// A client that others wrote: MCP's Python SDK, in the environment `venv` of the directory `MCP_PEERS`.
 #[test]
 fn the_sdk_of_the_protocol_calls_the_agent() {

@@ -3,7 +3,7 @@
 use agent_core::Result;
 use serde_json::{Value, json};
 
-use super::{Export, Exported, Says};
+use super::{Export, Exported};
 use crate::{ArgumentMode, CallMode, EvalCase, EvalSet, ExpectedCalls, Input, Turn};
 
 /// Exports a set as an ADK `.evalset.json`, in snake case. How answers and calls are compared is not in that file, but
@@ -13,9 +13,9 @@ use crate::{ArgumentMode, CallMode, EvalCase, EvalSet, ExpectedCalls, Input, Tur
 /// None so far.
 pub fn adk(set: &EvalSet) -> Result<Exported> {
     let mut export = Export::default();
-    let says = Says { state: true, expected: true, calls: true, turns: true, ..Says::default() };
+    let says = ["state", "expected", "expected_calls", "turns"];
     let mut cases = Vec::new();
-    for case in export.cases(set, says) {
+    for case in export.cases(set, &says) {
         let turns = match &case.input {
             Input::Text(said) => {
                 vec![Turn { say: said.clone(), expected: Vec::new(), expected_calls: None, checks: Vec::new() }]
@@ -29,8 +29,8 @@ pub fn adk(set: &EvalSet) -> Result<Exported> {
                 turn.expected.extend(case.expected.iter().cloned());
             }
             let calls = [turn.expected_calls.take(), case.expected_calls.clone().filter(|_| number == last)];
-            let calls = calls.into_iter().flatten().collect();
-            invocation(&mut export, &case, number, &turn, calls)
+            let calls: Vec<ExpectedCalls> = calls.into_iter().flatten().collect();
+            invocation(&mut export, &case, number, &turn, &calls)
         });
         let conversation: Vec<Value> = invocations.collect();
         let session = json!({ "app_name": set.name, "user_id": "user", "state": case.state });
@@ -46,7 +46,7 @@ pub fn adk(set: &EvalSet) -> Result<Exported> {
     Ok(export.finish(format!("{document:#}\n")))
 }
 
-fn invocation(export: &mut Export, case: &EvalCase, number: usize, turn: &Turn, calls: Vec<ExpectedCalls>) -> Value {
+fn invocation(export: &mut Export, case: &EvalCase, number: usize, turn: &Turn, calls: &[ExpectedCalls]) -> Value {
     if turn.expected.len() > 1 {
         export.note(case, format!("turn {number}: of the expected answers only the first is kept"));
     }

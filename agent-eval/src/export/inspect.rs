@@ -3,7 +3,7 @@
 use agent_core::{ChatMessage, Content, Result, Role};
 use serde_json::{Map, Value, json};
 
-use super::{Export, Exported, Says};
+use super::{Export, Exported};
 use crate::{EvalSet, Input};
 
 /// Exports a set as Inspect's samples, one JSON document a line. Tags are in the metadata.
@@ -12,18 +12,18 @@ use crate::{EvalSet, Input};
 /// None so far.
 pub fn inspect(set: &EvalSet) -> Result<Exported> {
     let mut export = Export::default();
-    let says = Says { tags: true, expected: true, metadata: true, messages: true, ..Says::default() };
+    let says = ["tags", "expected", "metadata", "messages"];
     let mut text = String::new();
-    for case in export.cases(set, says) {
+    for case in export.cases(set, &says) {
         let input = match &case.input {
             Input::Text(said) => json!(said),
-            Input::Messages(messages) => match messages.iter().map(message).collect::<Option<Vec<Value>>>() {
-                Some(messages) => json!(messages),
-                None => {
+            Input::Messages(messages) => {
+                let Some(messages) = messages.iter().map(message).collect::<Option<Vec<Value>>>() else {
                     export.note(&case, "its messages are not all texts, and it is left out");
                     continue;
-                }
-            },
+                };
+                json!(messages)
+            }
             Input::Turns(_) => continue, // noted already
         };
         let mut sample = Map::from_iter([("id".to_owned(), json!(case.id)), ("input".to_owned(), input)]);

@@ -71,19 +71,6 @@ impl FromStr for ExportFormat {
     }
 }
 
-/// What a format can say of a case beside its id and its input.
-#[derive(Debug, Clone, Copy, Default)]
-struct Says {
-    tags: bool,
-    state: bool,
-    expected: bool,
-    calls: bool,
-    checks: bool,
-    metadata: bool,
-    turns: bool,
-    messages: bool,
-}
-
 /// An export in the making.
 #[derive(Debug, Default)]
 struct Export {
@@ -100,8 +87,8 @@ impl Export {
     }
 
     /// The cases whose input can be said, with what holds for all cases of the set put in; what cannot be said of
-    /// them is noted.
-    fn cases(&mut self, set: &EvalSet, says: Says) -> Vec<EvalCase> {
+    /// them is noted. `says` are the fields and the kinds of input that the format has.
+    fn cases(&mut self, set: &EvalSet, says: &[&str]) -> Vec<EvalCase> {
         let mut cases = Vec::new();
         for case in &set.cases {
             let mut case = case.clone();
@@ -110,8 +97,8 @@ impl Export {
             case.budget = case.budget.or(set.defaults.budget);
             case.repeats = case.repeats.or(set.defaults.repeats);
             let kind = match &case.input {
-                Input::Messages(_) if !says.messages => Some("a conversation with a history"),
-                Input::Turns(_) if !says.turns => Some("a conversation of several turns"),
+                Input::Messages(_) if !says.contains(&"messages") => Some("a conversation with a history"),
+                Input::Turns(_) if !says.contains(&"turns") => Some("a conversation of several turns"),
                 Input::Text(_) | Input::Messages(_) | Input::Turns(_) => None,
             };
             if let Some(kind) = kind {
@@ -125,7 +112,7 @@ impl Export {
     }
 
     /// Every field is looked at here, so that one that comes new cannot be forgotten.
-    fn note_fields(&mut self, case: &EvalCase, says: Says) {
+    fn note_fields(&mut self, case: &EvalCase, says: &[&str]) {
         let EvalCase {
             id: _,
             input: _,
@@ -144,23 +131,27 @@ impl Export {
             metadata,
             quarantine,
         } = case;
-        let fields = [
-            ("tags", says.tags || tags.is_empty()),
+        let is_empty = [
+            ("tags", tags.is_empty()),
             ("split", split.is_none()),
             ("group", group.is_none()),
-            ("state", says.state || state.is_empty()),
-            ("expected", says.expected || expected.is_empty()),
+            ("state", state.is_empty()),
+            ("expected", expected.is_empty()),
             ("expected_state", expected_state.is_empty()),
-            ("expected_calls", says.calls || expected_calls.is_none()),
+            ("expected_calls", expected_calls.is_none()),
             ("forbidden_tools", forbidden_tools.is_empty()),
             ("allowed_tools", allowed_tools.is_none()),
-            ("budget", says.checks || budget.is_none()),
-            ("checks", says.checks || checks.is_empty()),
+            ("budget", budget.is_none()),
+            ("checks", checks.is_empty()),
             ("repeats", repeats.is_none()),
-            ("metadata", says.metadata || metadata.is_empty()),
+            ("metadata", metadata.is_empty()),
             ("quarantine", quarantine.is_none()),
         ];
-        let unsaid: Vec<&str> = fields.iter().filter(|(_, said)| !said).map(|(name, _)| *name).collect();
+        let unsaid: Vec<&str> = is_empty
+            .iter()
+            .filter(|(name, is_empty)| !is_empty && !says.contains(name))
+            .map(|(name, _)| *name)
+            .collect();
         if !unsaid.is_empty() {
             self.note(case, format!("left out are {}", listed(unsaid)));
         }

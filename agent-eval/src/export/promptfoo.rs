@@ -3,7 +3,7 @@
 use agent_core::{Result, StopReason};
 use serde_json::{Map, Value, json};
 
-use super::{Export, Exported, Says, yaml};
+use super::{Export, Exported, yaml};
 use crate::{Budget, CheckSpec, EvalCase, EvalSet, Input, OneOrMany};
 
 /// Exports a set as a promptfoo configuration: one prompt, and a test a case. Checks that have no counterpart there
@@ -13,9 +13,9 @@ use crate::{Budget, CheckSpec, EvalCase, EvalSet, Input, OneOrMany};
 /// If the text cannot be written.
 pub fn promptfoo(set: &EvalSet) -> Result<Exported> {
     let mut export = Export::default();
-    let says = Says { tags: true, expected: true, checks: true, metadata: true, ..Says::default() };
+    let says = ["tags", "expected", "budget", "checks", "metadata"];
     let mut tests = Vec::new();
-    for mut case in export.cases(set, says) {
+    for mut case in export.cases(set, &says) {
         let Input::Text(said) = &case.input else { continue }; // noted already
         if said.contains("{{") || said.contains("{%") {
             export.note(&case, "its text has what promptfoo takes for template code");
@@ -65,7 +65,7 @@ fn assertion(check: &CheckSpec) -> Option<Vec<Value>> {
     match check {
         CheckSpec::Equals(OneOrMany::One(text)) => one("equals", json!(text)),
         CheckSpec::Equals(OneOrMany::Many(texts)) => {
-            any_of(texts.iter().map(|text| json!({ "type": "equals", "value": text })).collect())
+            any_of(&texts.iter().map(|text| json!({ "type": "equals", "value": text })).collect::<Vec<_>>())
         }
         CheckSpec::Contains { all, any, none, ignore_case } => {
             let i = if *ignore_case { "i" } else { "" };
@@ -112,7 +112,7 @@ fn assertion(check: &CheckSpec) -> Option<Vec<Value>> {
         CheckSpec::AnyOf(parts) => {
             let parts = parts.iter().map(assertion).collect::<Option<Vec<_>>>()?;
             // Several assertions of one part must all hold: only single ones are counted right.
-            if parts.iter().all(|part| part.len() == 1) { any_of(parts.concat()) } else { None }
+            if parts.iter().all(|part| part.len() == 1) { any_of(&parts.concat()) } else { None }
         }
         CheckSpec::EndsWith(_)
         | CheckSpec::JsonPointer { .. }
@@ -133,7 +133,7 @@ fn assertion(check: &CheckSpec) -> Option<Vec<Value>> {
 
 /// At least one holds: a set passes if the mean of its parts reaches its threshold.
 #[expect(clippy::cast_precision_loss, reason = "small counts")]
-fn any_of(parts: Vec<Value>) -> Option<Vec<Value>> {
+fn any_of(parts: &[Value]) -> Option<Vec<Value>> {
     if parts.is_empty() {
         return None;
     }

@@ -29,7 +29,7 @@ const CLONES: f64 = 1000.0;
 const NAME: &str = "loop_overhead";
 
 pub(crate) fn measure(filter: &str, show: &mut impl FnMut(Measurement)) -> Result<(), String> {
-    let chosen = |case: &str| format!("{NAME}/{case}").contains(filter);
+    let chosen = |case: &str| format!("{NAME}/{case}").starts_with(filter);
     if !CASES.iter().map(|case| case.name).chain(MANY.map(|(name, ..)| name)).any(chosen) {
         return Ok(());
     }
@@ -120,7 +120,8 @@ fn many(program: &Path, (name, size, units): (&str, u32, &[&str])) -> Result<Vec
     if numbers.len() != units.len() {
         return Err(format!("measure {name} {size}: the program said: {said}"));
     }
-    let row = |(cost, unit): (_, &&str)| Measurement { case: format!("{NAME}/{name}/{size}"), cost, unit: (*unit).into() };
+    let row =
+        |(cost, unit): (_, &&str)| Measurement { case: format!("{NAME}/{name}/{size}"), cost, unit: (*unit).into() };
     Ok(numbers.into_iter().zip(units).map(row).collect())
 }
 
