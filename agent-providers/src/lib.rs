@@ -89,6 +89,12 @@
 //! They do not make a tool's effect and its record one: a process that is killed between the two runs an approved call again
 //! when another goes on. Where that matters, let the tool note its call's id with its effect, and look there first.
 //!
+//! # Durable runs
+//!
+//! `DurableAgent` (feature `restate`) makes an agent's sessions keyed objects of a [Restate](https://restate.dev) server:
+//! each event is journaled, a killed worker is replaced by another that repeats nothing of it, and an approval waits at no
+//! cost.
+//!
 //! # Features
 //!
 //! | feature | what it adds |

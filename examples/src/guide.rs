@@ -15,5 +15,6 @@ pages! {
     Evaluating: "evaluating.md",
     Providers: "providers.md",
     Sessions: "sessions.md",
+    Scaling: "scaling.md",
     Migrating: "migrating.md",
 }

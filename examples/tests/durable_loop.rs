@@ -129,6 +129,13 @@ impl Site {
         (status == 200).then(|| serde_json::from_str(&body).unwrap())
     }
 
+    /// Waits until the turn waits for an approval.
+    fn question(&self, key: &str) -> Status {
+        self.until("question", |site| {
+            site.status(key).filter(|status| status.stop.is_none() && !status.approvals.is_empty())
+        })
+    }
+
     /// Approves what is asked, until the turn has ended.
     fn approve_to_the_end(&self, key: &str) -> Status {
         self.until("end of the turn", |site| {
@@ -273,8 +280,7 @@ impl Drop for Approver {
 fn server_and_worker_are_killed_in_turn_and_an_approval_waits() {
     let Some(mut site) = Site::open() else { return };
     disturbed(&mut site, "in-turn", |site| {
-        let waits = |site: &Site| site.status("in-turn").filter(|status| !status.approvals.is_empty());
-        let asked = site.until("question", waits);
+        let asked = site.question("in-turn");
         assert_eq!(asked.approvals[0].name, "print");
         let mut last = Vec::new();
         for at in 0..2 {
@@ -284,7 +290,7 @@ fn server_and_worker_are_killed_in_turn_and_an_approval_waits() {
             last.push(site.notes("in-turn", "boards").pop());
             site.start_worker("in-turn");
             site.start_server();
-            assert_eq!(site.until("question after a kill", waits), asked, "kill {at}");
+            assert_eq!(site.question("in-turn"), asked, "kill {at}");
         }
         assert_eq!(site.notes("in-turn", "boards").len(), 2, "nothing is done again while it waits");
         assert_eq!(site.notes("in-turn", "calls").len(), 5, "no iteration is repeated");
@@ -306,7 +312,7 @@ fn server_and_worker_are_killed_in_turn_and_an_approval_waits() {
 fn a_turn_is_cancelled_or_refused_and_the_session_goes_on() {
     let Some(site) = Site::open() else { return };
     site.say("refused");
-    let asked = site.until("question", |site| site.status("refused").filter(|status| !status.approvals.is_empty()));
+    let asked = site.question("refused");
     let (code, forged) = post(site.ingress, "/agent/refused/approve", r#""call_9""#).unwrap();
     assert_eq!(code, 404);
     assert!(forged.contains("answer to `call_9`, which does not wait for one; those that do: `call_3`"), "{forged}");
@@ -318,9 +324,7 @@ fn a_turn_is_cancelled_or_refused_and_the_session_goes_on() {
 
     // New words close what was open, and the loop begins anew.
     assert_eq!(post(site.ingress, "/agent/refused/say/send", r#""Go on.""#).unwrap().0, 202);
-    let status = site.until("question", |site| {
-        site.status("refused").filter(|status| status.stop.is_none() && !status.approvals.is_empty())
-    });
+    let status = site.question("refused");
     assert_eq!(status.iterations[0].iteration, 1);
     let ended = site.approve_to_the_end("refused");
     assert_eq!(ended.stop, Some(agent_core::StopReason::Completed));
@@ -334,6 +338,43 @@ fn a_turn_is_cancelled_or_refused_and_the_session_goes_on() {
     .unwrap();
     assert_eq!(code, 400, "{why}");
     assert!(why.contains("fits no open approval request"), "{why}");
+}
+
+/// For the guide's page on scaling: `cargo test -p agent-examples --features durable --test durable_loop -- --ignored
+/// --nocapture`.
+#[test]
+#[ignore = "it measures, and asserts nothing"]
+fn what_a_step_costs() {
+    let Some(mut site) = Site::open() else { return };
+    // Words, two iterations of four events, the third's call and its question, the loop's end, the run's end.
+    let steps = 14;
+    let pause = Duration::from_millis(40); // of the stand-in for a model, 5 times
+    site.start_worker("cost");
+    let mut times: Vec<Duration> = (0..20)
+        .map(|n| {
+            let begin = Instant::now();
+            site.say(&format!("one-{n}"));
+            site.question(&format!("one-{n}"));
+            begin.elapsed().saturating_sub(5 * pause) / steps
+        })
+        .collect();
+    times.sort();
+    println!("one session: a step takes {:?} at best, {:?} in the median", times[0], times[times.len() / 2]);
+
+    let (before, sessions) = (size(&site.dir.path().join("server")), 200);
+    let begin = Instant::now();
+    (0..sessions).for_each(|n| site.say(&format!("many-{n}")));
+    for n in 0..sessions {
+        site.question(&format!("many-{n}"));
+    }
+    let rate = f64::from(sessions * steps) / begin.elapsed().as_secs_f64();
+    let bytes = (size(&site.dir.path().join("server")) - before) / u64::from(sessions * steps);
+    println!("{sessions} sessions at once: {rate:.0} steps a second, {bytes} bytes of disk a step, status included");
+}
+
+fn size(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else { return path.metadata().map_or(0, |file| file.len()) };
+    entries.map(|entry| size(&entry.unwrap().path())).sum()
 }
 
 #[test]

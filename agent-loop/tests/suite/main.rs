@@ -15,6 +15,7 @@ mod contract_workflows;
 mod evaluators;
 #[cfg(all(feature = "command", unix))]
 mod evaluators_command;
+mod journal;
 mod judge;
 mod laws;
 mod reference_model;

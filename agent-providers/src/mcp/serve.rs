@@ -93,12 +93,15 @@ impl McpServer {
 
     /// Serves over standard input and output until the input ends; then calls that still run are cancelled.
     ///
-    /// Standard output belongs to the protocol: print nothing there, and send logs to standard error.
+    /// Standard output belongs to the protocol: print nothing there, and send logs to standard error. The tokio runtime
+    /// has to have its I/O enabled.
     ///
     /// # Errors
     /// As [`serve`](Self::serve).
     pub async fn serve_stdio(self) -> Result<()> {
-        self.serve(tokio::io::stdin(), tokio::io::stdout()).await
+        // A plain standard input would keep the runtime from ending where its client does not close it.
+        let (input, output) = rmcp::transport::stdio_pipes();
+        self.serve(input, output).await
     }
 
     /// Serves over two streams of bytes, as over standard input and output.

@@ -2,6 +2,7 @@
 //! and after their end. PostgreSQL is real.
 
 mod conformance;
+mod cost;
 mod faults;
 mod kills;
 mod places;
