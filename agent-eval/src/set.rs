@@ -36,6 +36,22 @@ pub struct EvalSet {
     pub cases: Vec<EvalCase>,
 }
 
+impl EvalSet {
+    /// The same set with other cases; its own are not copied.
+    pub(crate) fn with_cases(&self, cases: Vec<EvalCase>) -> Self {
+        let Self { schema, name, description, subject, allow_exec, defaults, .. } = self;
+        Self {
+            schema: schema.clone(),
+            name: name.clone(),
+            description: description.clone(),
+            subject: subject.clone(),
+            allow_exec: *allow_exec,
+            defaults: defaults.clone(),
+            cases,
+        }
+    }
+}
+
 /// What holds for every case of a set that does not say otherwise. Tags and checks are added to a case's own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -31,7 +31,7 @@ pub(super) fn checks_of(
     let more: Vec<BuiltCheck> = more.chain(options.scorers.iter().cloned().map(BuiltCheck::Scorer)).collect();
     let case = EvalCase { budget: budget_of(case, set, options.cassettes), ..case.clone() };
     let defaults = CaseDefaults { budget: None, ..set.defaults.clone() };
-    let set = EvalSet { defaults, cases: Vec::new(), ..set.clone() };
+    let set = EvalSet { defaults, ..set.with_cases(Vec::new()) };
     let built = if more.is_empty() || has_own(&case, &set) {
         case_checks(&case, &set, &context)
     } else {

@@ -138,7 +138,7 @@ pub(super) fn selected(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>]) -> Vec<Ev
     };
     let of = |set: &EvalSet| {
         let cases = cases.iter().filter(|case| case.set.name == set.name).map(with_repeats).collect();
-        EvalSet { cases, ..set.clone() }
+        set.with_cases(cases)
     };
     sets.iter().map(|run| of(run.set)).filter(|set| !set.cases.is_empty()).collect()
 }
@@ -196,7 +196,7 @@ fn open(manifest: Manifest, sets: &[EvalSet], options: &RunOptions) -> Result<Op
 fn identity(manifest: &Manifest, sets: &[EvalSet]) -> Value {
     let cases = |set: &EvalSet| set.cases.iter().map(|case| (case.id.clone(), json!(case))).collect::<Map<_, _>>();
     let set = |set: &EvalSet| {
-        let rest = EvalSet { cases: Vec::new(), ..set.clone() };
+        let rest = set.with_cases(Vec::new());
         (set.name.clone(), json!({ "set": rest, "cases": cases(set) }))
     };
     let Manifest { fingerprint, seed, version, revision, .. } = manifest;

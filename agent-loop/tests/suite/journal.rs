@@ -85,8 +85,11 @@ fn answers(journal: &[Step]) -> u32 {
     u32::try_from(events(journal).filter(asked).count()).unwrap()
 }
 
+/// Why a loop ended, and who said what after each iteration.
+type Told = (Option<StopReason>, Vec<(Option<String>, Option<String>)>);
+
 /// The outcome, without times and tokens.
-fn told(session: &Session) -> (Option<StopReason>, Vec<(Option<String>, Option<String>)>) {
+fn told(session: &Session) -> Told {
     let LoopOutcome { stop, iterations, .. } = outcome(session);
     (stop, iterations.into_iter().map(|iteration| (iteration.by, iteration.feedback)).collect())
 }
