@@ -19,7 +19,11 @@ fn text(at: usize) -> String {
 fn session(size: usize) -> Session {
     let mut session = Session::new();
     for at in 0..size {
-        session.push(if at % 2 == 0 { ChatMessage::user(text(at)) } else { ChatMessage::assistant(text(at)).by("writer") });
+        session.push(if at % 2 == 0 {
+            ChatMessage::user(text(at))
+        } else {
+            ChatMessage::assistant(text(at)).by("writer")
+        });
     }
     session
 }

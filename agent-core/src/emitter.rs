@@ -220,12 +220,7 @@ impl Emitter {
     }
 
     /// One look at the slot, by the sender of this ticket.
-    fn poll_send(
-        &self,
-        ticket: &mut Option<u64>,
-        cx: &Context<'_>,
-        make: impl FnOnce() -> Option<Update>,
-    ) -> Poll<()> {
+    fn poll_send(&self, ticket: &mut Option<u64>, cx: &Context<'_>, make: impl FnOnce() -> Option<Update>) -> Poll<()> {
         let mut slot = self.shared.slot();
         if slot.closed {
             return Poll::Ready(()); // nobody will see it, so it does not happen

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use crate::{
-    ChatMessage, Content, Error, ErrorKind, Event, Result, Role, StopReason, Update, Updates, Usage,
-    draft::push,
+    ChatMessage, Content, Error, ErrorKind, Event, Result, Role, StopReason, Update, Updates, Usage, draft::push,
     emitter::next_update,
 };
 
