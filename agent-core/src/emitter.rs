@@ -115,14 +115,21 @@ impl Slot {
         self.polling = Some(address(waker));
         if self.update.is_none() && self.released < self.placed {
             self.released = self.placed;
-            self.senders.drain(..).for_each(Waker::wake);
+            self.wake_senders();
         }
     }
 
     /// Nobody pulls any more: a send elsewhere must not wait for ever.
     fn close(&mut self) {
         self.closed = true;
-        self.senders.drain(..).for_each(Waker::wake);
+        self.wake_senders();
+    }
+
+    #[inline]
+    fn wake_senders(&mut self) {
+        if !self.senders.is_empty() {
+            self.senders.drain(..).for_each(Waker::wake);
+        }
     }
 }
 

@@ -28,6 +28,6 @@ fn trials(bencher: Bencher<'_, '_>, cases: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     bencher.counter(ItemsCount::new(cases)).bench_local(|| {
         let report = runtime.block_on(set.run(&subject, RunOptions::default())).expect("a report");
-        assert_eq!(report.sets[0].total.passed, cases);
+        assert_eq!(report.sets[0].total.passed, cases as u64);
     });
 }

@@ -61,15 +61,69 @@
 //! iteration beside what simply asking again would have done, a recommended cap with the evidence for it, tokens, and
 //! how often the loop's own evaluators were right. And any [`Check`] drives a loop: [`CheckEvaluator`].
 //!
+//! # On the command line
+//!
+//! A workspace with a program `xtask` has `cargo xtask eval` in ten lines, by the feature `cli`. The sets are in
+//! `evals/`, in files or folders; a [`Project`] says which subject is whose:
+//!
+#![cfg_attr(feature = "cli", doc = "```no_run")]
+#![cfg_attr(not(feature = "cli"), doc = "```text")]
+//! # use std::sync::Arc;
+//! # use agent_core::{ChatClient, Result};
+//! # use agent_eval::{EvalSet, ModelSource, Project, Subject};
+//! # fn my_agents(source: &ModelSource) -> Result<Box<dyn Subject>> { todo!() }
+//! # fn my_client(model: &str, base_url: Option<&str>) -> Result<Arc<dyn ChatClient>> { todo!() }
+//! struct Evals;
+//!
+//! impl Project for Evals {
+//!     fn subjects(&self) -> Vec<&str> {
+//!         vec!["my-agent"]
+//!     }
+//!     fn subject(&self, name: &str, _: &EvalSet, source: &ModelSource) -> Result<Option<Box<dyn Subject>>> {
+//!         if name == "my-agent" { my_agents(source).map(Some) } else { Ok(None) }
+//!     }
+//!     fn client(&self, model: &str, base_url: Option<&str>) -> Result<Arc<dyn ChatClient>> {
+//!         my_client(model, base_url)
+//!     }
+//! }
+//!
+//! #[derive(clap::Parser)]
+//! enum Xtask {
+//!     Eval(Box<agent_eval::EvalCommand>),
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> std::process::ExitCode {
+//!     let Xtask::Eval(command) = clap::Parser::parse();
+//!     command.run(&Evals).await
+//! }
+//! ```
+//!
+//! ```console
+//! $ cargo xtask eval                                  # all sets, offline: recorded answers are replayed
+//! $ cargo xtask eval sql -E 'tag(join)' --repeats 5   # some cases, more often
+//! $ cargo xtask eval --live --model openai:gpt-5      # or with AGENT_MODEL in the environment
+//! $ cargo xtask eval show latest sql::oldest-vessel   # what happened in a case
+//! $ cargo xtask eval bless latest                     # what later runs are compared with
+//! $ cargo xtask eval --gate 'pass_rate>=0.9' --gate 'sql: regression<=0.05'
+//! $ cargo xtask eval --resume                         # go on with a run that was broken off
+//! ```
+//!
+//! Each run is a folder in `target/evals`, with its log and its reports. `AGENT_MODEL` names the model that `--live` and
+//! `--record` ask; a replay it does not change. `.config/agent-eval.toml` has settings with names, as the flags call
+//! them, in `[profile.NAME]` for `--profile NAME` and in `[profile.default]` for all. `--help` has the rest, with the
+//! exit codes.
+//!
 //! # Files
 //!
 //! Sets are read from YAML, JSON, JSON Lines, CSV and folders ([`SetFormat`]), with errors that name the line and the
-//! remedy; [`import`] reads those of other tools.
+//! remedy; [`import`] reads those of other tools, and [`export`] writes them.
 
 mod check;
 mod checks;
 #[cfg(feature = "cli")]
 mod cli;
+pub mod export;
 mod file;
 mod filter;
 pub mod import;

@@ -191,23 +191,23 @@ tests:
 #[test]
 fn promptfoo_assertions_are_read_or_listed() {
     insta::assert_snapshot!(shown(promptfoo("promptfooconfig.yaml", PROMPTFOO)), @r#"
-# promptfooconfig
-{"id":"plain (prompt 1)","input":{"text":"Greet Ada in Danish. {{unknown}}"},"checks":[{"not":{"contains":{"all":["as an AI"]}}},{"contains":{"all":["hej","Ada"],"ignore_case":true}},{"contains":{"any":["Hej","Goddag"]}},{"regex":"^H"},{"judge":{"rubric":"It is friendly."}},{"budget":{"wall_ms":1500}},{"all_of":[{"starts_with":"H"},{"equals":"Hej Ada"}]},{"stop":["completed"]},{"rouge1":{"expected":"Hej Ada","at_least":0.75}}]}
-{"id":"strange (prompt 1)","input":{"text":"Greet [\"Bo\",\"Li\"] in Danish. {{unknown}}"},"checks":[{"not":{"contains":{"all":["as an AI"]}}},"json",{"json_schema":{"type":"object"}},{"json_pointer":{"pointer":"","value":{"a":1}}}]}
-! case `plain (prompt 1)`: its prompt has template code that is left as it is written
-! case `plain (prompt 1)`: `threshold` of the test is left out
-! case `strange (prompt 1)`: the variable `name` is a list or a file, and is put in as it is written
-! case `strange (prompt 1)`: its prompt has template code that is left as it is written
-! case `strange (prompt 1)`: the assertion `javascript` has no counterpart, and is left out
-! case `strange (prompt 1)`: the assertion `similar` has no counterpart, and is left out
-! case `strange (prompt 1)`: the assertion `not-cost` has no counterpart, and is left out
-! case `strange (prompt 1)`: the assertion `contains` has weight 0, and is left out
-! case `strange (prompt 1)`: the assertion `contains` is in another file, and is left out
-! case `strange (prompt 1)`: the assertion `contains` transforms the answer, and is left out
-! case `strange (prompt 1)`: the assertion `assert-set` needs only some of its parts, and is left out
-! the test file://tests.csv is in another file, and is left out
-! prompt 2 is in another file, and is left out
-"#);
+    # promptfooconfig
+    {"id":"plain (prompt 1)","input":{"text":"Greet Ada in Danish. {{unknown}}"},"checks":[{"not":{"contains":{"all":["as an AI"]}}},{"contains":{"all":["hej","Ada"],"ignore_case":true}},{"contains":{"any":["Hej","Goddag"]}},{"regex":"^H"},{"judge":{"rubric":"It is friendly."}},{"budget":{"wall_ms":1500}},{"all_of":[{"starts_with":"H"},{"equals":"Hej Ada"}]},{"stop":["completed"]},{"rouge1":{"expected":"Hej Ada","at_least":0.75}}]}
+    {"id":"strange (prompt 1)","input":{"text":"Greet [\"Bo\",\"Li\"] in Danish. {{unknown}}"},"checks":[{"not":{"contains":{"all":["as an AI"]}}},"json",{"json_schema":{"type":"object"}},{"json_pointer":{"pointer":"","value":{"a":1}}}]}
+    ! case `plain (prompt 1)`: its prompt has template code that is left as it is written
+    ! case `plain (prompt 1)`: `threshold` of the test is left out
+    ! case `strange (prompt 1)`: the variable `name` is a list or a file, and is put in as it is written
+    ! case `strange (prompt 1)`: its prompt has template code that is left as it is written
+    ! case `strange (prompt 1)`: the assertion `javascript` has no counterpart, and is left out
+    ! case `strange (prompt 1)`: the assertion `similar` has no counterpart, and is left out
+    ! case `strange (prompt 1)`: the assertion `not-cost` has no counterpart, and is left out
+    ! case `strange (prompt 1)`: the assertion `contains` has weight 0, and is left out
+    ! case `strange (prompt 1)`: the assertion `contains` is in another file, and is left out
+    ! case `strange (prompt 1)`: the assertion `contains` transforms the answer, and is left out
+    ! case `strange (prompt 1)`: the assertion `assert-set` needs only some of its parts, and is left out
+    ! the test file://tests.csv is in another file, and is left out
+    ! prompt 2 is in another file, and is left out
+    "#);
     loads(promptfoo("promptfooconfig.yaml", PROMPTFOO));
 }
 
@@ -233,13 +233,13 @@ cases:
 evaluators: [EqualsExpected]
 ";
     insta::assert_snapshot!(shown(pydantic("x.yaml", text)), @r#"
-# my-tests
-{"id":"upper","input":{"text":"hello"},"expected":["HELLO"],"checks":[{"contains":{"all":["hell"],"ignore_case":true}},{"contains":{"all":["HE"]}},{"budget":{"wall_ms":1500}},{"judge":{"rubric":"It shouts."}}],"metadata":{"level":1}}
-{"id":"case-1","input":{"text":"{\"a\":1}"},"checks":[{"json_pointer":{"pointer":"","value":{"b":[2]}}},{"json_pointer":{"pointer":"","value":{"b":[2]}}}],"metadata":{"metadata":"note"}}
-! case `upper`: of the evaluator `LLMJudge` are left out: `include_input`
-! case `upper`: the evaluator `IsInstance` has no counterpart, and is left out
-! case `case-1`: the evaluator `MyOwn` has no counterpart, and is left out
-"#);
+    # my-tests
+    {"id":"upper","input":{"text":"hello"},"expected":["HELLO"],"checks":[{"contains":{"all":["hell"],"ignore_case":true}},{"contains":{"all":["HE"]}},{"budget":{"wall_ms":1500}},{"judge":{"rubric":"It shouts."}}],"metadata":{"level":1}}
+    {"id":"case-1","input":{"text":"{\"a\":1}"},"checks":[{"json_pointer":{"pointer":"","value":{"b":[2]}}},{"json_pointer":{"pointer":"","value":{"b":[2]}}}],"metadata":{"metadata":"note"}}
+    ! case `upper`: of the evaluator `LLMJudge` are left out: `include_input`
+    ! case `upper`: the evaluator `IsInstance` has no counterpart, and is left out
+    ! case `case-1`: the evaluator `MyOwn` has no counterpart, and is left out
+    "#);
     loads(pydantic("x.yaml", text));
     let unused = pydantic("x.json", r#"{"cases": [{"name": "a", "inputs": "x", "expected_output": "y"}]}"#);
     insta::assert_snapshot!(shown(unused), @r#"

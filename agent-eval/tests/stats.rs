@@ -1,7 +1,7 @@
 //! The statistics against values that were computed independently: exact fractions, or another library's.
 #![expect(clippy::cast_precision_loss, reason = "small counts")]
 
-use agent_eval::stats::*;
+use agent_eval::{Confusion, stats::*};
 use proptest::prelude::*;
 
 /// Equal to the twelfth digit.
@@ -48,6 +48,26 @@ fn a_suites_pass_at_k_is_the_mean_over_cases() {
 }
 
 #[test]
+fn asking_afresh_has_falling_hazards_too() {
+    let by =
+        |k: u64| if k == 0 { 0.0 } else { resampling_baseline(&[(5, 5), (5, 2), (5, 0), (5, 1)], k).expect("defined") };
+    for (k, expected) in (1..).zip([2.0 / 5.0, 5.0 / 24.0, 4.0 / 19.0, 1.0 / 5.0, 1.0 / 6.0]) {
+        near((by(k) - by(k - 1)) / (1.0 - by(k - 1)), expected);
+    }
+}
+
+#[test]
+fn a_checker_is_held_against_the_truth() {
+    let at_exit = Confusion { accepted_good: 36, accepted_bad: 4, rejected_good: 2, rejected_bad: 8 };
+    near(at_exit.precision(), 0.9);
+    near(at_exit.recall(), 0.947_368_421_052_631_5);
+    near(at_exit.false_accepts(), 4.0 / 12.0);
+    near(at_exit.false_rejects(), 2.0 / 38.0);
+    let none = Confusion::default();
+    assert_eq!([none.precision(), none.recall(), none.false_accepts(), none.false_rejects()], [None; 4]);
+}
+
+#[test]
 fn pass_hat_k_is_unbiased() {
     near(pass_hat_k(5, 4, 2), 3.0 / 5.0);
     near(pass_hat_k(8, 6, 4), 3.0 / 14.0);
@@ -75,6 +95,11 @@ fn clustered_standard_errors() {
     near(se(&[&[1., 1., 1.], &[0., 0., 0.], &[1., 0., 1.]]), 0.293_972_367_896_065_57);
     near(se(&[&[1., 1.], &[0., 0.], &[1., 1.], &[0., 1.]]), 0.239_356_776_939_084_53);
     near(se(&[&[1.], &[0.], &[1.], &[1.]]), 0.25);
+    // As if all were independent: too small by far for the first two.
+    let apart = |values: &[f64]| clustered_standard_error(&values.iter().map(|value| vec![*value]).collect::<Vec<_>>());
+    near(apart(&[1., 1., 1., 0., 0., 0., 1., 0., 1.]), 0.175_682_092_231_576_63);
+    near(apart(&[1., 1., 0., 0., 1., 1., 0., 1.]), 0.182_981_263_677_849_95);
+    near(apart(&[1., 0., 1., 1.]), 0.25);
     assert_eq!((se(&[&[1., 0.]]), se(&[])), (None, None));
 }
 
@@ -99,7 +124,11 @@ fn exact_bootstraps() {
     near(exact(&[-1., 0., 0., 1.], 0.95).standard_error, (1.0_f64 / 8.0).sqrt());
     interval(exact(&[-1., 0., 0., 1.], 0.95).interval, -0.75, 0.75);
     interval(exact(&[-1., 0., 0., 1.], 0.90).interval, -0.5, 0.5);
-    near(exact(&[1., 0., 2.0 / 3.0], 0.95).standard_error, (14.0_f64 / 243.0).sqrt());
+    let of_means = exact(&[1., 0., 2.0 / 3.0], 0.95).standard_error;
+    near(of_means, (14.0_f64 / 243.0).sqrt());
+    // The clustered error of the three cases, without its factor for few clusters.
+    let clusters = [[1., 1., 1.], [0., 0., 0.], [1., 0., 1.]].map(|cluster| cluster.to_vec());
+    near(of_means, clustered_standard_error(&clusters).expect("defined") * (2.0_f64 / 3.0).sqrt());
     assert_eq!((bootstrap_exact(&[], 0.95), bootstrap_exact(&[0.0; 9], 0.95)), (None, None));
 }
 
@@ -129,6 +158,8 @@ fn mcnemar_is_exact() {
         near(test.one_sided, one_sided);
     }
     near(mcnemar(12, 4).two_sided, 2517.0 / 32768.0);
+    // Five that break and none that is mended is the least that is evident at one-sided 5 %.
+    assert!(mcnemar(4, 0).one_sided > 0.05 && mcnemar(5, 0).one_sided < 0.05);
 }
 
 #[test]
@@ -279,6 +310,9 @@ fn what_zero_gains_support() {
         [(30, 0.095, 5e-4), (90, 0.0327, 5e-5), (298, 0.010_002, 5e-7), (299, 0.009_97, 5e-6)]
     {
         within(supported_gain(trials, 0.95), expected, tolerance);
+    }
+    for trials in [30, 90, 298, 299] {
+        near(supported_gain(trials, 0.95), 1.0 - 0.05_f64.powf(1.0 / trials as f64));
     }
     assert!(supported_gain(298, 0.95) > Some(0.01) && supported_gain(299, 0.95) < Some(0.01));
     assert_eq!((supported_gain(0, 0.95), supported_gain(10, 1.0)), (None, None));

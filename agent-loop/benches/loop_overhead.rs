@@ -1,17 +1,17 @@
 //! The loop's own cost: a scripted inner agent, one evaluator that always objects.
 //!
 //! Runs one case so that its instructions and its memory can be counted: `loop_overhead CASE SIZE`, where the case is
-//! `shared`, `fresh`, `clone`, `setup` or `concurrent`. `cargo xtask bench` calls it and prints the table.
+//! `shared`, `fresh`, `clone`, `setup`, `concurrent` or `waiting`. `cargo xtask bench` calls it and prints the table.
 
 #[path = "support/mod.rs"]
 mod support;
 
-use std::{hint::black_box, time::Duration};
+use std::{hint::black_box, sync::Arc, time::Duration};
 
-use agent_core::{AgentExt, ChatMessage, Draft, Limits, RunContext, Session, StopReason, agent_fn};
-use agent_loop::ContextMode;
-use futures::future::join_all;
-use tokio::time::Instant;
+use agent_core::{Agent, AgentExt, ChatMessage, Draft, Limits, RunContext, Session, StopReason, agent_fn};
+use agent_loop::{ContextMode, LoopAgent};
+use futures::{FutureExt, StreamExt};
+use tokio::{task::JoinSet, time::Instant};
 
 use support::{block_on, looped, session, writer};
 
@@ -27,6 +27,7 @@ fn main() {
         "clone" => clones(count, 1000),
         "setup" => clones(count, 0),
         "concurrent" => concurrent(count),
+        "waiting" => waiting(count),
         other => panic!("no case named {other}"),
     }
 }
@@ -59,20 +60,35 @@ fn concurrent(count: u32) {
             Ok(StopReason::Completed)
         })
     });
-    let agent = looped(model, 5, ContextMode::Shared);
-    let one = async || {
+    let agent = Arc::new(looped(model, 5, ContextMode::Shared));
+    let one = |agent: Arc<LoopAgent>| async move {
         let (mut session, cx) = (session(), RunContext::default());
         agent.complete(&mut session, &cx).await.expect("a scripted loop does not fail").stop
     };
     let begun = Instant::now();
-    let ends = block_on(join_all((0..count).map(|_| one())));
+    let loops = async { (0..count).map(|_| one(agent.clone())).collect::<JoinSet<_>>().join_all().await };
+    let ends = block_on(loops);
     assert!(ends.iter().all(|end| *end == StopReason::IterationLimit));
-    println!("{} {}", begun.elapsed().as_secs_f64(), peak().unwrap_or(f64::NAN));
+    println!("{} {}", begun.elapsed().as_secs_f64(), memory("VmHWM:").unwrap_or(f64::NAN));
 }
 
-/// As Linux tells it.
-fn peak() -> Option<f64> {
+/// So many loops that wait for their model. Prints the bytes of each.
+fn waiting(count: u32) {
+    let agent = looped(agent_fn("writer", |_, _| Box::pin(std::future::pending())), 5, ContextMode::Shared);
+    let before = memory("VmRSS:").unwrap_or(f64::NAN);
+    let mut loops: Vec<_> = (0..count).map(|_| (session(), RunContext::default())).collect();
+    let loops: Vec<_> = loops.iter_mut().map(|(session, cx)| agent.run(session, cx)).collect();
+    let loops: Vec<_> =
+        loops.into_iter().filter_map(|mut run| run.next().now_or_never().is_some().then_some(run)).collect();
+    let loops: Vec<_> =
+        loops.into_iter().filter_map(|mut run| run.next().now_or_never().is_none().then_some(run)).collect();
+    println!("{}", (memory("VmRSS:").unwrap_or(f64::NAN) - before) * 1024.0 / f64::from(count));
+    assert_eq!(loops.len(), count as usize);
+}
+
+/// What Linux tells of this process, in KiB.
+fn memory(key: &str) -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(key))?;
     line.trim().strip_suffix(" kB")?.parse().ok()
 }

@@ -3,7 +3,7 @@
 use std::{fmt, ops::Range, sync::Arc};
 
 use agent_core::{ChatMessage, Event, Session, StateChange, StopReason, Usage};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 /// How a loop went, read from a session's state: during the loop, after it, and after a crash.
@@ -129,6 +129,7 @@ pub(crate) struct Progress {
     /// The request that the loop serves: in another turn it begins anew.
     pub(crate) turn: u64,
     /// The messages that it serves.
+    #[serde(serialize_with = "as_pair")]
     pub(crate) request: Range<usize>,
     /// How many messages there were when it began.
     pub(crate) mark: usize,
@@ -180,6 +181,54 @@ fn request_of_turn(session: &Session) -> Range<usize> {
     start..spoken.map_or(messages.len(), |at| start + at)
 }
 
+/// A pair is smaller than an object; either is read.
+fn as_pair<S: Serializer>(range: &Range<usize>, serializer: S) -> Result<S::Ok, S::Error> {
+    (range.start, range.end).serialize(serializer)
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{IterationRecord, Progress};
+    use agent_core::Usage;
+    use proptest::prelude::{any, prop_assert_eq, proptest};
+    use serde_json::json;
+
+    proptest! {
+        #[test]
+        fn a_record_is_read_as_it_was_kept(
+            digest: u64, by: Option<String>, feedback: Option<String>, millis: u64, tokens in any::<[u64; 4]>(),
+        ) {
+            let [input_tokens, output_tokens, cached_input_tokens, reasoning_tokens] = tokens;
+            let used = Usage { input_tokens, output_tokens, cached_input_tokens, reasoning_tokens };
+            for usage in [used, Usage::default()] {
+                let record = IterationRecord { digest, by: by.clone(), feedback: feedback.clone(), millis, usage };
+                prop_assert_eq!(serde_json::from_value::<IterationRecord>(record.to_json()).unwrap(), record.clone());
+                prop_assert_eq!(serde_json::from_value::<IterationRecord>(json!(record)).unwrap(), record);
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_is_kept_without_what_says_nothing() {
+        let quick = IterationRecord { digest: 7, by: Some("critic".into()), ..IterationRecord::default() };
+        assert_eq!(quick.to_json(), json!([7, "critic", null]));
+        let usage = Usage { input_tokens: 5, ..Usage::default() };
+        let slow = IterationRecord { feedback: Some("shorter".into()), usage, ..quick };
+        assert_eq!(slow.to_json(), json!([7, "critic", "shorter", 0, { "input_tokens": 5 }]));
+    }
+
+    #[test]
+    fn a_range_is_kept_as_a_pair_and_read_as_an_object_too() {
+        let progress = Progress { turn: 1, request: 2..3, mark: 4, ..Progress::default() };
+        let kept = json!(progress);
+        assert_eq!(kept, json!({ "turn": 1, "request": [2, 3], "mark": 4 }));
+        let object = json!({ "turn": 1, "request": { "start": 2, "end": 3 }, "mark": 4 });
+        for json in [kept, object] {
+            assert_eq!(serde_json::from_value::<Progress>(json).unwrap(), progress);
+        }
+    }
 }

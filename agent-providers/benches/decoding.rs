@@ -95,9 +95,8 @@ fn respond(mut socket: TcpStream, body: &str) -> std::io::Result<()> {
         reader.read_line(&mut line)?;
         match line.trim_end().to_ascii_lowercase().split_once(": ") {
             Some(("content-length", value)) => length = value.parse().unwrap_or_default(),
-            Some(_) => (),
             None if line.trim_end().is_empty() => break,
-            None => (), // the request line
+            Some(_) | None => (), // another header, or the request line
         }
     }
     std::io::copy(&mut reader.take(length), &mut std::io::sink())?;

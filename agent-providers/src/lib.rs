@@ -102,7 +102,7 @@
 //! | `ring` (default), `aws-lc-rs` | the cryptography of TLS. With neither, the process's default provider of `rustls` is used; where there is one, it is preferred |
 //! | `mcp` | `McpTools`: tools of MCP servers, started as children or reached over HTTP; `McpServer`: any agent as a tool over standard input and output |
 //! | `sqlite`, `postgres` | `SqliteStore`, `PostgresStore`: sessions in databases |
-//! | `restate` | `DurableAgent`: sessions on a Restate server, whose runs survive killed workers and servers |
+//! | `restate` | `DurableAgent`, whose runs survive machines, on a Restate server |
 
 mod answer;
 mod anthropic;

@@ -51,7 +51,7 @@ fn a_server_of_the_command_line_is_called_as_it_is_told_to() {
     -> headline({"request":"A storm."})
     <- Skarven sails again on Monday
     -> headline({})
-    <- error: the MCP server `mcp_agent --serve` refused: invalid arguments: missing field `request` (code -32602)
+    <- error: invalid arguments: missing field `request`
     That is all.
 
     stop: completed; tokens: 0 in, 0 out
@@ -94,6 +94,21 @@ fn the_server_says_nothing_but_the_protocol() {
     assert!(server.wait().unwrap().success());
 }
 
+/// Also where the client goes on to wait for it.
+#[test]
+fn a_client_that_does_not_speak_the_protocol_is_an_error_and_the_end() {
+    let mut command = example(MCP_AGENT);
+    command.arg("--serve").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut server = command.spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    writeln!(input, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).unwrap();
+    let output = server.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: serve `headline` over MCP: "), "{said}");
+    drop(input);
+}
+
 /// A client that others wrote: MCP's Python SDK, in the environment `venv` of the directory `MCP_PEERS`.
 #[test]
 fn the_sdk_of_the_protocol_calls_the_agent() {
@@ -106,40 +121,11 @@ fn the_sdk_of_the_protocol_calls_the_agent() {
     let output = client.arg(script).args([MCP_AGENT, "--serve"]).output().unwrap();
     let (told, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let told: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}{errors}"));
-    insta::assert_snapshot!(serde_json::to_string_pretty(&told).unwrap(), @r#"
-    [
-      "headline",
-      "Writes a short headline about what it is told.",
-      false,
-      "Skarven sails again on Monday",
-      "invalid arguments: missing field `request`",
-      [
-        [
-          1.0,
-          null,
-          "headline"
-        ],
-        [
-          2.0,
-          null,
-          "headline#1: writer"
-        ],
-        [
-          3.0,
-          null,
-          "headline"
-        ],
-        [
-          4.0,
-          null,
-          "headline#2: writer"
-        ],
-        [
-          5.0,
-          null,
-          "headline"
-        ]
-      ]
-    ]
+    let told = told.as_array().unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    "headline"
+    "Writes a short headline about what it is told."
+    [[false,"Skarven sails again on Monday"],[true,"invalid arguments: missing field `request`"]]
+    [[1.0,null,"headline"],[2.0,null,"headline#1: writer"],[3.0,null,"headline"],[4.0,null,"headline#2: writer"],[5.0,null,"headline"]]
     "#);
 }

@@ -20,11 +20,9 @@ async def main(command, *args):
             [tool] = (await session.list_tools()).tools
             request = {"request": "The ferry Skarven sails again on Monday."}
             result = await session.call_tool(tool.name, request, progress_callback=on_progress)
-            try:
-                refused = (await session.call_tool(tool.name, {})).model_dump(mode="json")
-            except Exception as error:
-                refused = str(error)
-    print(json.dumps([tool.name, tool.description, result.is_error, result.content[0].text, refused, progress]))
+            refused = await session.call_tool(tool.name, {})
+    results = [[result.is_error, result.content[0].text] for result in (result, refused)]
+    print(json.dumps([tool.name, tool.description, results, progress]))
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -15,6 +15,7 @@ use std::{
 use postgres::PostgresServer;
 use support::{example, transcript};
 use tempfile::tempdir;
+use tokio_postgres::NoTls;
 
 fn program(database: &PostgresServer) -> Command {
     let mut command = example(env!("CARGO_BIN_EXE_queue_worker"));
@@ -89,7 +90,9 @@ fn each_job_is_done_once_by_whichever_worker() {
     let dir = tempdir().unwrap();
     let ledger = dir.path().join("ledger");
     let sessions = ["a", "b", "c", "d"];
-    sessions.iter().for_each(|session| add(&database, session));
+    for session in sessions {
+        add(&database, session);
+    }
     let workers = [(); 2].map(|()| Worker::start(&database, &ledger, "60000"));
     let lines: Vec<String> =
         workers.into_iter().flat_map(|mut worker| worker.lines.by_ref().collect::<Vec<_>>()).collect();
@@ -121,7 +124,7 @@ fn a_killed_worker_s_session_is_gone_on_with_and_nothing_that_was_recorded_is_do
 }
 
 #[test]
-fn a_worker_that_wakes_up_after_its_lease_cannot_append() {
+fn a_worker_that_wakes_up_after_its_lease_leaves_the_session_to_the_other() {
     let Some(database) = PostgresServer::start() else { return };
     let dir = tempdir().unwrap();
     let ledger = dir.path().join("ledger");
@@ -132,8 +135,35 @@ fn a_worker_that_wakes_up_after_its_lease_cannot_append() {
     first.signal("-STOP");
     let mut second = Worker::start(&database, &ledger, LEASE);
     second.says("a: gone on with");
-    // Now the session's version is the second one's, who has not recorded anything else yet.
     first.signal("-CONT");
     first.says("a: another worker has it");
     second.says("a: completed");
+}
+
+/// The same with a worker that trusts its lease, while the database's clock jumps.
+#[test]
+fn a_worker_that_does_not_know_that_it_lost_its_lease_cannot_append() {
+    let Some(database) = PostgresServer::start() else { return };
+    let dir = tempdir().unwrap();
+    let ledger = dir.path().join("ledger");
+    add(&database, "a");
+    let mut first = Worker::start(&database, &ledger, "600000");
+    first.says("a: begun");
+    wait_for_a_count(&ledger);
+    first.signal("-STOP");
+    execute(&database, "UPDATE jobs SET leased_until = '-infinity'");
+    let mut second = Worker::start(&database, &ledger, LEASE);
+    second.says("a: gone on with");
+    // The version is the second one's now, who may have recorded nothing else yet.
+    first.signal("-CONT");
+    first.says("a: another worker has it (append to session `a` at version ");
+    second.says("a: completed");
+}
+
+fn execute(database: &PostgresServer, statement: &str) {
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let (client, connection) = tokio_postgres::connect(&database.url(), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute(statement).await.unwrap();
+    });
 }

@@ -29,6 +29,8 @@ enum Step {
     Docs,
     /// The examples in the documentation.
     Doctests,
+    /// The eval sets, with recorded answers, against their baselines.
+    Evals,
     /// The tests; among them, each example program runs offline and prints what its snapshot says.
     Test,
 }
@@ -67,6 +69,7 @@ impl Step {
                 Ok(vec![doc.env("RUSTDOCFLAGS", "-D warnings")])
             }
             Self::Doctests => one("test --workspace --all-features --doc"),
+            Self::Evals => one("xtask eval --profile ci"),
             Self::Test if Cargo::new("nextest --version").succeeds() => {
                 let profile = if env::var_os("CI").is_some() { "ci" } else { "default" };
                 one(&format!("nextest run --workspace --all-features --profile {profile}"))

@@ -178,6 +178,37 @@ async fn a_send_elsewhere_waits_until_the_next_update_is_asked_for_however_often
     assert_eq!((&mut send).now_or_never(), Some(()), "the next one is asked for");
 }
 
+#[tokio::test]
+async fn a_send_beside_the_stream_in_the_same_task_is_woken() {
+    let (give, take) = tokio::sync::oneshot::channel();
+    let mut run = run(|out| async move {
+        give.send(out).ok();
+        std::future::pending().await
+    });
+    assert!(run.next().now_or_never().is_none());
+    let out = take.await.unwrap();
+    let sends = async {
+        for text in ["1", "2", "3"] {
+            out.delta(piece(text)).await;
+        }
+    };
+    let mut came = vec![];
+    let pulls = async {
+        while let Some(update) = run.next().await {
+            came.push(word(&update.unwrap()));
+        }
+    };
+    let both = async {
+        tokio::select! {
+            biased;
+            () = sends => (),
+            () = pulls => unreachable!("the body does not end"),
+        }
+    };
+    timeout(Duration::from_secs(10), both).await.expect("a send hangs");
+    assert_eq!(came, ["1", "2", "3"]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_send_elsewhere_ends_when_the_stream_is_dropped() {
     for pulled in 0..3 {

@@ -36,6 +36,7 @@ impl Compare {
         let verdicts = Verdicts {
             gates: self.gates,
             baseline: Some(self.a.clone()),
+            labels: None,
             require_evidence: Some(self.require_evidence),
             max_infrastructure_errors: None,
         };

@@ -25,12 +25,17 @@ pub(super) struct Judged {
 }
 
 impl Judged {
+    /// The run itself.
+    pub(super) fn log(&self) -> Outcome<RunLog> {
+        Ok(RunLog::open(Place::find()?.run(&self.run)?)?)
+    }
+
     /// The run's report, and the rules of its verdict.
     pub(super) fn report(self) -> Outcome<(Report, crate::ExitRules)> {
         let place = Place::find()?;
         let profile = Profile::read(&place.root, self.profile.as_deref())?;
+        let log = self.log()?;
         let verdicts = self.verdicts.or(profile.verdicts);
-        let log = RunLog::open(place.run(&self.run)?)?;
         let names: Vec<&str> = log.sets().iter().map(|set| set.name.as_str()).collect();
         // A profile has gates for sets that are not in this run.
         let files = super::sets::load_all(&place).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The command line, for a program that has the subjects: a workspace's `cargo xtask eval`, say.
 
 mod args;
+mod asked;
 mod bless;
 mod cap;
 mod codes;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{codes::Outcome, gate::Judged, place::write, settings::Format, verdict::text_options};
-use crate::{ExitRules, Report};
+use crate::{ExitRules, HtmlOptions, Report, RunLog};
 
 impl Format {
     /// The report in this form; the terminal's has colors.
@@ -16,6 +16,17 @@ impl Format {
             Self::Junit => report.to_junit(rules),
             Self::Md => report.to_markdown(rules),
             Self::Html => report.to_html(rules),
+        }
+    }
+
+    /// The same of a run that is there: a page shows its trials.
+    fn render_run(self, report: &Report, rules: &ExitRules, run: &RunLog, all_trials: bool) -> Outcome<String> {
+        match self {
+            Self::Html => {
+                let options = HtmlOptions { rules: *rules, passed: all_trials, ..HtmlOptions::default() };
+                Ok(report.to_html_with_trials(run, &options)?)
+            }
+            Self::Table | Self::Json | Self::Junit | Self::Md => Ok(self.render(report, rules)),
         }
     }
 
@@ -38,9 +49,10 @@ pub(super) fn write_reports(
     formats: &[Format],
     rules: &ExitRules,
 ) -> Outcome<Vec<&'static str>> {
+    let run = RunLog::open(dir)?;
     let mut written = vec!["trials.jsonl"];
     for (format, file) in formats.iter().filter_map(|format| Some((format, format.file()?))) {
-        write(&dir.join(file), &format.render(report, rules))?;
+        write(&dir.join(file), &format.render_run(report, rules, &run, false)?)?;
         written.push(file);
     }
     Ok(written)
@@ -62,6 +74,9 @@ pub(super) struct ReportOn {
     /// As one page for a browser: `--format html`.
     #[arg(long, conflicts_with = "format")]
     html: bool,
+    /// Show the trials that passed, too, in the page.
+    #[arg(long)]
+    all_trials: bool,
     /// Where to write it [default: the standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -69,9 +84,10 @@ pub(super) struct ReportOn {
 
 impl ReportOn {
     pub(super) fn run(self) -> Outcome<u8> {
+        let run = self.judged.log()?;
         let (report, rules) = self.judged.report()?;
         let format = if self.html { Format::Html } else { self.format };
-        let text = format.render(&report, &rules);
+        let text = format.render_run(&report, &rules, &run, self.all_trials)?;
         match &self.output {
             None => anstream::print!("{text}"),
             Some(path) => write(path, &anstream::adapter::strip_str(&text).to_string())?,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::{
+    asked::Asked,
     codes::{Fault, Outcome},
     place::{Place, name_of},
     profile::Profile,
     progress::Console,
     report::{print, write_reports},
-    run::Asked,
     sets::{SetFile, load_all},
     settings::{Format, ShowProgress, StatusLevel, Verdicts},
 };

@@ -1,6 +1,6 @@
 //! What can be set on the command line and in a profile.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::{num::NonZeroU32, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -100,6 +100,10 @@ pub(super) struct Verdicts {
     #[arg(long, value_name = "WHAT", help_heading = "Gates")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) baseline: Option<String>,
+    /// What people said of answers, to measure judges by: a file of labels [default: evals/labels/SET.jsonl].
+    #[arg(long, value_name = "FILE", help_heading = "Gates")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) labels: Option<PathBuf>,
     /// A gate that may hold by luck fails the run.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
         help_heading = "Gates")]
@@ -210,7 +214,7 @@ impl Settings {
 
 impl Verdicts {
     /// The fields' names in a profile.
-    pub(super) const KEYS: [&str; 4] = ["gates", "baseline", "require-evidence", "max-infrastructure-errors"];
+    pub(super) const KEYS: [&str; 5] = ["gates", "baseline", "labels", "require-evidence", "max-infrastructure-errors"];
 
     /// These where they say something, else the others; gates are added.
     pub(super) fn or(self, other: Self) -> Self {
@@ -219,6 +223,7 @@ impl Verdicts {
         Self {
             gates,
             baseline: self.baseline.or(other.baseline),
+            labels: self.labels.or(other.labels),
             require_evidence: self.require_evidence.or(other.require_evidence),
             max_infrastructure_errors: self.max_infrastructure_errors.or(other.max_infrastructure_errors),
         }

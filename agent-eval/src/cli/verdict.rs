@@ -11,7 +11,7 @@ use super::{
     settings::Verdicts,
 };
 use crate::{
-    Baseline, ExitRules, Gate, Report, ReportOptions, RunLog, TextOptions,
+    Baseline, ExitRules, Gate, Label, Report, ReportOptions, RunLog, TextOptions,
     text::{listed, nearest},
 };
 
@@ -29,7 +29,11 @@ impl Verdicts {
 
     /// How reports of these sets are built. A gate may be for any set that the project has.
     pub(super) fn report(&self, place: &Place, sets: &[&str], known: &[&str]) -> Outcome<ReportOptions> {
-        let mut options = ReportOptions { baselines: self.baselines(place, sets)?, ..ReportOptions::default() };
+        let mut options = ReportOptions {
+            baselines: self.baselines(place, sets)?,
+            labels: self.labels(place, sets)?,
+            ..ReportOptions::default()
+        };
         for text in &self.gates {
             let Some((set, gate)) = of_set(text) else {
                 options.gates.push(text.parse()?);
@@ -46,6 +50,15 @@ impl Verdicts {
             options.set_gates.entry(set.to_owned()).or_default().push(gate);
         }
         Ok(options)
+    }
+
+    fn labels(&self, place: &Place, sets: &[&str]) -> Outcome<Vec<Label>> {
+        if let Some(path) = &self.labels {
+            return Ok(Label::read(path)?);
+        }
+        let dir = place.sets().join("labels");
+        let paths = sets.iter().map(|set| dir.join(format!("{set}.jsonl"))).filter(|path| path.is_file());
+        Ok(paths.map(Label::read).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     fn baselines(&self, place: &Place, sets: &[&str]) -> Outcome<Vec<Baseline>> {

@@ -5,19 +5,20 @@ use std::{
     time::SystemTime,
 };
 
-use agent_core::{Result, StopReason, Usage};
+use agent_core::Result;
 
 use super::{
     Baseline, Gate,
     compare::compare,
     gates::judge_gates,
-    judges::{Judged, judge_report},
+    judges::judge_report,
     labels::{Label, Labels, of_case},
-    loops::{Step, loop_report},
+    loops::loop_report,
+    row::Row,
     tally::{Resampling, count, total},
 };
 use crate::{
-    CaseReport, EvalCase, EvalSet, Failure, Manifest, PassAt, REPORT_SCHEMA, Report, RunLog, SetReport, Trial, Verdict,
+    CaseReport, EvalCase, EvalSet, Failure, Manifest, PassAt, REPORT_SCHEMA, Report, RunLog, SetReport, Trial,
     run::date,
     stats::{minimum_detectable_drop, pass_at_k, pass_hat_k},
 };
@@ -76,7 +77,9 @@ impl Report {
     }
 }
 
-/// A report in the making: it is told of each trial, in any order, and keeps little of it.
+/// A report in the making: it is told of each trial, in any order. Of one that passed it keeps a few hundred bytes, as
+/// intervals are over cases and a trial may be replaced; of one that did not pass what the report says of it, too. So
+/// 10,000 trials take a few megabytes, whatever was said in them.
 #[derive(Debug)]
 pub struct ReportBuilder {
     manifest: Manifest,
@@ -86,22 +89,6 @@ pub struct ReportBuilder {
     /// By set, case and repeat.
     rows: BTreeMap<String, BTreeMap<String, BTreeMap<u32, Row>>>,
     tokens: u64,
-}
-
-/// What a report needs of a trial.
-#[derive(Debug)]
-pub(super) struct Row {
-    pub(super) verdict: Verdict,
-    pub(super) usage: Usage,
-    pub(super) judge_usage: Usage,
-    pub(super) wall_ms: u64,
-    pub(super) stop: Option<StopReason>,
-    pub(super) failed: bool,
-    pub(super) steps: Vec<Step>,
-    infrastructure: bool,
-    setup: bool,
-    judged: Vec<Judged>,
-    failure: Option<Box<Failure>>,
 }
 
 impl ReportBuilder {
@@ -127,8 +114,20 @@ impl ReportBuilder {
         self.tokens
     }
 
+    /// What did not pass, by set: the largest part of what is kept, and moved to the report rather than copied.
+    fn take_failures(&mut self) -> BTreeMap<String, Failures> {
+        let of_case = |rows: &mut BTreeMap<u32, Row>| {
+            rows.values_mut().filter_map(|row| row.failure.take()).map(|failure| *failure).collect::<Vec<Failure>>()
+        };
+        let of_set = |cases: &mut BTreeMap<String, BTreeMap<u32, Row>>| {
+            cases.iter_mut().map(|(case, rows)| (case.clone(), of_case(rows))).collect()
+        };
+        self.rows.iter_mut().map(|(set, cases)| (set.clone(), of_set(cases))).collect()
+    }
+
     /// The report.
-    pub fn finish(self) -> Report {
+    pub fn finish(mut self) -> Report {
+        let mut failures = self.take_failures();
         let today = self.options.today.map_or_else(|| self.manifest.began.chars().take(10).collect(), date);
         let mut warnings = Vec::new();
         let mut sets: Vec<&EvalSet> = self.sets.iter().collect();
@@ -139,7 +138,7 @@ impl ReportBuilder {
             .map(|set| {
                 let rows = self.rows.get(&set.name).unwrap_or(&none);
                 SetBuilder { manifest: &self.manifest, options: &self.options, set, rows, today: &today }
-                    .build(&mut warnings)
+                    .build(failures.remove(&set.name).unwrap_or_default(), &mut warnings)
             })
             .collect();
         judge_gates(&mut reports, &self.options, &self.manifest);
@@ -169,6 +168,9 @@ impl ReportBuilder {
     }
 }
 
+/// By case, in the order of the repeats.
+type Failures = BTreeMap<String, Vec<Failure>>;
+
 /// One set's part of a report in the making.
 struct SetBuilder<'a> {
     manifest: &'a Manifest,
@@ -179,11 +181,13 @@ struct SetBuilder<'a> {
 }
 
 impl SetBuilder<'_> {
-    fn build(&self, warnings: &mut Vec<String>) -> SetReport {
+    fn build(&self, mut failures: Failures, warnings: &mut Vec<String>) -> SetReport {
         let resampling = Resampling { resamples: self.options.resamples, seed: self.manifest.seed };
         let name = &self.set.name;
         let mut warn = |text: String| warnings.push(format!("{name}: {text}"));
-        let mut cases: Vec<CaseReport> = self.set.cases.iter().map(|case| self.case(case, &mut warn)).collect();
+        let mut failures_of = |case: &EvalCase| failures.remove(&case.id).unwrap_or_default();
+        let cases = self.set.cases.iter().map(|case| self.case(case, failures_of(case), &mut warn));
+        let mut cases: Vec<CaseReport> = cases.collect();
         cases.sort_by(|a, b| a.id.cmp(&b.id));
         let all: Vec<&CaseReport> = cases.iter().collect();
         let in_gates: Vec<&CaseReport> = cases.iter().filter(|case| case.quarantine.is_none()).collect();
@@ -226,7 +230,7 @@ impl SetBuilder<'_> {
         }
     }
 
-    fn case(&self, case: &EvalCase, warn: &mut impl FnMut(String)) -> CaseReport {
+    fn case(&self, case: &EvalCase, failures: Vec<Failure>, warn: &mut impl FnMut(String)) -> CaseReport {
         let quarantine = case.quarantine.as_ref().and_then(|quarantine| {
             let lasts = self.today <= quarantine.until.as_str();
             if !lasts {
@@ -242,31 +246,7 @@ impl SetBuilder<'_> {
             tally: count(rows()),
             verdicts: rows().map(|row| row.verdict).collect(),
             quarantine,
-            failures: rows().filter_map(|row| row.failure.as_deref().cloned()).collect(),
-        }
-    }
-}
-
-impl Row {
-    fn of(trial: &Trial, labels: &Labels) -> Self {
-        let failure = || Failure {
-            repeat: trial.key.repeat,
-            error: trial.error.as_ref().map(|error| error.message.clone()),
-            checks: trial.outcomes.iter().filter(|outcome| !outcome.outcome.passed()).cloned().collect(),
-            answer: cut(&trial.answer),
-        };
-        Self {
-            verdict: trial.verdict,
-            usage: trial.usage,
-            judge_usage: trial.judge_usage,
-            wall_ms: trial.wall_ms,
-            stop: trial.stop,
-            failed: trial.error.is_some(),
-            steps: trial.iterations.iter().map(Step::of).collect(),
-            infrastructure: trial.error.as_ref().is_some_and(|error| error.infrastructure),
-            setup: trial.error.as_ref().is_some_and(|error| error.setup),
-            judged: Judged::all(trial, labels),
-            failure: (trial.verdict != Verdict::Pass).then(|| Box::new(failure())),
+            failures,
         }
     }
 }
@@ -286,12 +266,4 @@ fn detectable(cases: u64) -> String {
     const CHANGED: f64 = 0.2;
     let drop = minimum_detectable_drop(cases, CHANGED).unwrap_or(1.0).min(1.0) * 100.0;
     format!("with {cases} cases a drop below {drop:.1} points would go unseen, if a fifth of them change at all")
-}
-
-fn cut(answer: &str) -> String {
-    const MOST: usize = 500;
-    match answer.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &answer[..end]),
-        None => answer.to_owned(),
-    }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use agent_core::StopReason;
 
 use super::{
-    build::Row,
     diagnoses::diagnose,
+    row::Row,
     tally::{CONFIDENCE, Resampling, clusters},
 };
 use crate::{
@@ -22,13 +22,21 @@ use crate::{
 pub(super) struct Step {
     gold: Verdict,
     accepted: bool,
+    draft: Draft,
     tokens: u64,
-    digest: u64,
 }
 
 impl Step {
-    pub(super) fn of(trace: &IterationTrace) -> Self {
-        Self { gold: trace.gold, accepted: trace.accepted, tokens: trace.usage.total(), digest: trace.digest }
+    /// Of the iterations of a trial.
+    pub(super) fn all(traces: &[IterationTrace]) -> Box<[Self]> {
+        let drafts = classify_drafts(&traces.iter().map(|trace| trace.digest).collect::<Vec<u64>>());
+        let step = |(trace, draft): (&IterationTrace, Draft)| Self {
+            gold: trace.gold,
+            accepted: trace.accepted,
+            draft,
+            tokens: trace.usage.total(),
+        };
+        traces.iter().zip(drafts).map(step).collect()
     }
 }
 
@@ -228,18 +236,14 @@ fn wasted(row: &Row, first: FirstPass) -> u64 {
 
 fn stall_rate(rows: &[&Row]) -> Option<f64> {
     let later: u64 = rows.iter().map(|row| row.steps.len().saturating_sub(1) as u64).sum();
-    let stalls = rows.iter().flat_map(|row| drafts(row)).filter(|draft| *draft == Draft::Stall).count();
+    let stalls = rows.iter().flat_map(|row| &row.steps).filter(|step| step.draft == Draft::Stall).count();
     (later > 0).then(|| stalls as f64 / later as f64)
 }
 
 fn oscillation_rate(rows: &[&Row]) -> Option<f64> {
     let long: Vec<&&Row> = rows.iter().filter(|row| row.steps.len() >= 3).collect();
-    let returned = long.iter().filter(|row| drafts(row).contains(&Draft::Oscillation)).count();
+    let returned = long.iter().filter(|row| row.steps.iter().any(|step| step.draft == Draft::Oscillation)).count();
     (!long.is_empty()).then(|| returned as f64 / long.len() as f64)
-}
-
-fn drafts(row: &Row) -> Vec<Draft> {
-    classify_drafts(&row.steps.iter().map(|step| step.digest).collect::<Vec<u64>>())
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {

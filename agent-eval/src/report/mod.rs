@@ -5,7 +5,9 @@
 mod baseline;
 mod build;
 mod compare;
+mod confusion;
 mod diagnoses;
+mod gate;
 mod gates;
 mod html;
 mod json;
@@ -15,6 +17,7 @@ mod labels;
 mod loops;
 mod markdown;
 mod model;
+mod row;
 mod summary;
 mod tally;
 mod text;
@@ -23,13 +26,14 @@ pub(crate) mod words;
 
 pub use baseline::{BASELINE_SCHEMA, Baseline, CaseBaseline};
 pub use build::{ReportBuilder, ReportOptions};
-pub use gates::Gate;
+pub use confusion::Confusion;
+pub use gate::Gate;
 pub use html::HtmlOptions;
 pub(crate) use json::Judged as JudgedReport;
 pub use labels::Label;
 pub use model::{
-    CaseReport, Comparison, Confusion, Failure, GateResult, GateVerdict, JudgeReport, LoopReport, PassAt,
-    REPORT_SCHEMA, Report, SetReport, Tally,
+    CaseReport, Comparison, Failure, GateResult, GateVerdict, JudgeReport, LoopReport, PassAt, REPORT_SCHEMA, Report,
+    SetReport, Tally,
 };
 pub use text::TextOptions;
 pub use verdict::{ExitRules, RunVerdict};

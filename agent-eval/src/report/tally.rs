@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::build::Row;
+use super::row::Row;
 use crate::{
     CaseReport, Tally, Verdict,
     stats::{Interval, bootstrap_of, wilson},

@@ -1,18 +1,19 @@
 //! One attempt at a trial: the agent runs, its iterations are judged as they end, and what it came to is judged.
 
-use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use agent_core::{
-    Agent, ChatMessage, Content, Error, ErrorKind, Event, Role, RunContext, Session, StopReason, Update, Usage,
-};
+use agent_core::{Agent, ChatMessage, Content, Event, Role, RunContext, Session, StopReason, Update, Usage};
 use agent_loop::{IterationRecord, LoopOutcome};
 use futures::{FutureExt, StreamExt};
 use tokio::time::Instant;
 
-use super::turns::{limits_of, session_of, turns_of};
+use super::{
+    faults::{panicked, retry_after, timed_out, trial_error},
+    turns::{limits_of, session_of, turns_of},
+};
 use crate::{
-    Budget, BuiltCheck, CaseChecks, CheckContext, CheckOutcome, EvalCase, IterationTrace, Outcome, SetupError,
-    TrialError, Verdict, overall,
+    Budget, BuiltCheck, CaseChecks, CheckContext, CheckOutcome, EvalCase, IterationTrace, Outcome, TrialError, Verdict,
+    overall,
 };
 
 /// What an attempt needs; it owns it, so that it can run on any thread.
@@ -324,34 +325,4 @@ fn answer_of(events: &[Event]) -> String {
     };
     let mut messages = events.iter().rev().flat_map(|event| event.messages.iter().rev());
     messages.find(has_text).map(ChatMessage::text).unwrap_or_default()
-}
-
-/// An error of the run, and whose it is. A service's, a store's, and what may pass by itself are the infrastructure's,
-/// also as the cause of another's error, such as an evaluator's; anything else is the agent's.
-pub(super) fn trial_error(error: &Error) -> TrialError {
-    let is_infrastructure =
-        |error: &Error| error.is_transient() || matches!(error.kind(), ErrorKind::Provider | ErrorKind::Store);
-    let setup = causes(error).any(<dyn std::error::Error>::is::<SetupError>);
-    let infrastructure = !setup && causes(error).filter_map(|cause| cause.downcast_ref()).any(is_infrastructure);
-    TrialError { message: format!("{error:#}"), infrastructure, setup }
-}
-
-/// How long a service asked to wait.
-pub(super) fn retry_after(error: &Error) -> Option<Duration> {
-    causes(error).filter_map(|cause| cause.downcast_ref::<Error>()).find_map(Error::retry_after)
-}
-
-fn causes(error: &Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
-    std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source())
-}
-
-pub(super) fn panicked(panic: &(dyn Any + Send)) -> TrialError {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let message = format!("panicked: {}", text.unwrap_or("with something that is no text"));
-    TrialError { message, infrastructure: false, setup: false }
-}
-
-fn timed_out(limit: Option<Duration>) -> TrialError {
-    let message = format!("timed out after {:?}", limit.unwrap_or_default());
-    TrialError { message, infrastructure: true, setup: false }
 }

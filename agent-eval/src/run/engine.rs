@@ -16,7 +16,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     CassetteMode, Resume, RunLog, RunOptions,
-    attempt::{Attempt, Attempted, Wall, panicked, retry_after, trial_error},
+    attempt::{Attempt, Attempted, Wall},
+    faults::{panicked, retry_after, trial_error},
     log::{LogWriter, RUN_SCHEMA, differences},
     plan::{PlannedCase, SetRun, plan, seed_of},
     rfc3339,

@@ -4,6 +4,7 @@ mod attempt;
 mod case_checks;
 mod clock;
 mod engine;
+mod faults;
 mod log;
 mod options;
 mod plan;

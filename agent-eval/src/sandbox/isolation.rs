@@ -15,7 +15,6 @@ const APART: [&str; 6] = ["unshare", "--net", "--pid", "--fork", "--kill-child",
 const APART_AS_USER: [&str; 7] = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--"];
 /// As a user who owns nothing.
 const AS_NOBODY: [&str; 5] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"];
-const NOBODY: u32 = 65534;
 
 /// How far a sandbox keeps a program apart, beside the limits that hold everywhere on Unix (processor time, memory,
 /// size of files, time). It takes `unshare` and, as root, `setpriv`, and a system that lets them do their work.
@@ -62,18 +61,23 @@ pub(super) fn wrapper(limits_processes: bool) -> Vec<&'static str> {
         (true, false) => &APART_AS_USER,
         (false, _) => &[],
     };
-    match here.as_nobody && limits_processes {
-        true => [&AS_NOBODY[..], &APART_AS_USER, &["sh"]].concat(),
-        false => [apart, &["sh"]].concat(),
-    }
+    let words =
+        if here.as_nobody && limits_processes { [&AS_NOBODY[..], &APART_AS_USER].concat() } else { apart.into() };
+    [words, vec!["sh"]].concat()
 }
 
 /// Lets the user whom programs run as write into the folder.
+#[cfg(unix)]
 pub(super) fn hand_over(folder: &Path) -> io::Result<()> {
-    #[cfg(unix)]
+    const NOBODY: u32 = 65534;
     if Isolation::here().as_nobody {
         std::os::unix::fs::chown(folder, Some(NOBODY), Some(NOBODY))?;
     }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(super) fn hand_over(_: &Path) -> io::Result<()> {
     Ok(())
 }
 

@@ -19,8 +19,9 @@ use crate::process;
 ///
 /// A program runs in the folder, with an environment of its own, in its own process group, under resource limits, and,
 /// where the system allows it, in namespaces of its own: without network, and with nothing left of it when it ends.
-/// [`Isolation::here`] says what holds on this system. It can read what its user can read: this is a fence against
-/// accidents and mischief of a model, not against an attacker who knows the kernel. Dropped, the folder is removed.
+/// [`Isolation::here`] says what holds on this system. It can read what its user can read, and write where its user can:
+/// this is a fence against accidents and mischief of a model, not against an attacker who knows the kernel. Dropped, the
+/// folder is removed. It takes a POSIX shell, `sh`.
 ///
 /// ```
 /// use agent_eval::{Sandbox, SandboxEnd, SandboxLimits};
@@ -147,17 +148,16 @@ impl Sandbox {
 
 /// Sets the limits and runs the program. A limit that is lower already stays.
 fn script(limits: &SandboxLimits) -> String {
-    let mut script = format!(
-        "{{ ulimit -c 0; ulimit -t {}; ulimit -v {}; ulimit -f {}; ",
-        limits.cpu_seconds,
-        limits.memory / 1024,
-        limits.file_size.div_ceil(512),
-    );
-    if let Some(most) = limits.processes.filter(|_| Isolation::here().processes) {
-        // Shells do not agree on its name.
-        script += &format!("(ulimit -u {most}) && ulimit -u {most} || ulimit -p {most}; ");
-    }
-    script + "} 2>/dev/null; \"$@\"; exit $?"
+    let SandboxLimits { cpu_seconds, memory, file_size, processes, .. } = limits;
+    let (kilobytes, blocks) = (memory / 1024, file_size.div_ceil(512));
+    let processes = processes.filter(|_| Isolation::here().processes);
+    // Shells do not agree on the name of this one.
+    let processes = processes.map(|most| format!("(ulimit -u {most}) && ulimit -u {most} || ulimit -p {most};"));
+    let processes = processes.unwrap_or_default();
+    format!(
+        "{{ ulimit -c 0; ulimit -t {cpu_seconds}; ulimit -v {kilobytes}; ulimit -f {blocks}; {processes} }} 2>/dev/null; \
+         \"$@\"; exit $?"
+    )
 }
 
 fn failed(what: &str) -> impl FnOnce(io::Error) -> Error {

@@ -49,7 +49,7 @@ fn lint_finds_everything_at_once() {
         .file("evals/baselines/bad.json", "{}")
         .file(".config/agent-eval.toml", "[profile.ci]\nretry = 1\n");
     insta::assert_snapshot!(workspace.eval(&["lint"]).told(), @r#"
-    error: .config/agent-eval.toml:2:1: unknown field `retry`; known are `repeats`, `jobs`, `retries`, `timeout`, `max-tokens`, `fail-fast`, `seed`, `mode`, `model`, `base-url`, `judge`, `judge-base-url`, `judge-repeats`, `gold-scorers`, `format`, `show-progress`, `status-level`, `gates`, `baseline`, `require-evidence`, `max-infrastructure-errors`
+    error: .config/agent-eval.toml:2:1: unknown field `retry`; known are `repeats`, `jobs`, `retries`, `timeout`, `max-tokens`, `fail-fast`, `seed`, `mode`, `model`, `base-url`, `judge`, `judge-base-url`, `judge-repeats`, `gold-scorers`, `format`, `show-progress`, `status-level`, `gates`, `baseline`, `labels`, `require-evidence`, `max-infrastructure-errors`
     error: evals/broken.yaml:1:1: the set has no cases; an empty set would always pass
     error: evals/lost.yaml: the set's subject `nobody` is unknown; known are `acts`, `loops`
     warning: evals/old.yaml: the quarantine of case `a` ended on 2020-01-31
@@ -235,6 +235,11 @@ fn a_report_is_made_again_in_every_form() {
     let html = workspace.eval(&["report", "it", "--html", "-o", "page.html"]);
     assert_eq!(html.code, Some(0), "{html:?}");
     assert_eq!(workspace.read("page.html"), workspace.read("target/evals/it/report.html"));
+    let shown = |page: &str| page.matches("<details class=\"trial\">").count();
+    let not_passed = shown(&workspace.read("page.html"));
+    let all = workspace.eval(&["report", "it", "--html", "--all-trials", "-o", "all.html"]);
+    assert_eq!(all.code, Some(0), "{all:?}");
+    assert!(shown(&workspace.read("all.html")) > not_passed, "trials that passed are shown on demand");
     assert_eq!(
         workspace.eval(&["report", "it", "--format", "json"]).out,
         workspace.read("target/evals/it/report.json")
@@ -270,25 +275,18 @@ fn help_tells_all() {
     let workspace = Workspace::with(&["good"]);
     let help = workspace.eval(&["--help"]);
     assert_eq!(help.code, Some(0));
-    insta::assert_snapshot!(help.out.split("\nArguments:").next().unwrap(), @r#"
-    What a user's own program is: its subjects, and ten lines
-
-    Usage: eval [OPTIONS] [CASES]...
-           eval <COMMAND>
-
-    Commands:
-      run      Run eval sets: those of `evals/`, or the cases that are named
-      score    Judge a run's trials with the present checks of their cases, and run no agent. The result is a run of its own
-      compare  Compare run B with run A, paired by case
-      gate     Judge gates on a run, and exit with the verdict's code
-      cap      Show what each iteration of a run's loops is worth, and which cap to set
-      bless    Make a run the baseline of its sets: write `evals/baselines/SET.json`
-      show     Show what happened in a case's trials: messages, calls, iterations with their verdicts, and checks. Without a case, the run's report
-      diff     Show how two trials of a run differ, line by line
-      list     List the cases that a run would select
-      lint     Check all sets, profiles and baselines, and run nothing
-      import   Write a set of another tool as a set of this project; what cannot be said in one is listed, and nothing is written
-      report   Report on a run again, in another form or with other gates
-      help     Print this message or the help of the given subcommand(s)
-    "#);
+    // Lines may be broken anywhere.
+    let (commands, rest) = help.out.split_once("\nArguments:").unwrap();
+    let name = |line: &str| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')).map(str::to_owned);
+    let names: Vec<String> =
+        commands.lines().filter_map(name).filter_map(|line| line.split(' ').next().map(str::to_owned)).collect();
+    insta::assert_snapshot!(names.join(" "), @"run score compare gate cap bless show diff list lint import report help");
+    for code in ["0", "2", "4", "5", "94", "96", "100", "101", "106", "107"] {
+        assert!(rest.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))), "{code}: {rest}");
+    }
+    let defaults = ["4", "0", "the time", "evals/baselines", "no gate", "0.05", "table,json,junit,html"];
+    let words = rest.split_whitespace().collect::<Vec<_>>().join(" ");
+    for default in defaults {
+        assert!(words.contains(&format!("[default: {default}")), "{default}: {words}");
+    }
 }

@@ -33,7 +33,7 @@ fn bad_profiles_say_where_they_are_bad() {
     ];
     let told: Vec<String> = texts.iter().map(|text| with_profiles(text).eval(&["--profile", "ci"]).told()).collect();
     insta::assert_snapshot!(told.join("\n"), @r#"
-    error: .config/agent-eval.toml:2:1: unknown field `retry`; known are `repeats`, `jobs`, `retries`, `timeout`, `max-tokens`, `fail-fast`, `seed`, `mode`, `model`, `base-url`, `judge`, `judge-base-url`, `judge-repeats`, `gold-scorers`, `format`, `show-progress`, `status-level`, `gates`, `baseline`, `require-evidence`, `max-infrastructure-errors`
+    error: .config/agent-eval.toml:2:1: unknown field `retry`; known are `repeats`, `jobs`, `retries`, `timeout`, `max-tokens`, `fail-fast`, `seed`, `mode`, `model`, `base-url`, `judge`, `judge-base-url`, `judge-repeats`, `gold-scorers`, `format`, `show-progress`, `status-level`, `gates`, `baseline`, `labels`, `require-evidence`, `max-infrastructure-errors`
     -> 96
 
     error: .config/agent-eval.toml:2:1: unknown field `gate`; did you mean `gates`?

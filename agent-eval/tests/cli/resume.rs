@@ -38,25 +38,33 @@ fn a_run_that_is_killed_at_any_moment_ends_as_an_undisturbed_one() {
     assert_eq!(trials, 1 + 3 * 27);
     let mut killed = Vec::new();
     let mut random = u64::from(std::process::id());
-    while killed.len() < usize::try_from(kills()).unwrap() {
-        // One run after the other, each killed once or several times until it ends by itself.
-        let run = format!("killed-{}", killed.len());
-        let begun = || workspace.run_dir(&run).join("command.json").exists();
-        loop {
-            let arguments =
-                if begun() { vec!["--resume", &run] } else { [&["--name", &run], settings.as_slice()].concat() };
-            let mut child = workspace.command(&arguments).spawn().unwrap();
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            std::thread::sleep(Duration::from_millis(random >> 33 & 0xff));
-            let ended = child.try_wait().unwrap().is_some();
-            let _ = child.kill();
-            let output = child.wait_with_output().unwrap();
-            if ended {
-                assert_eq!(output.status.code(), whole.code, "{:?}", ran(output));
-                break;
+    let mut below = |most: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(random >> 33).unwrap() % most
+    };
+    for number in 0..kills().div_ceil(2) {
+        let run = format!("killed-{number}");
+        let command = || {
+            let is_begun = workspace.run_dir(&run).join("command.json").exists();
+            if is_begun {
+                return workspace.command(&["--resume", &run]);
             }
+            workspace.command(&[&["--name", &run], settings.as_slice()].concat())
+        };
+        // Twice: once so many lines are in the log (none yet, or all, while the report is made), and a little later.
+        for _ in 0..2 {
+            let (lines, later) = (below(trials + 2), Duration::from_millis(below(20) as u64));
+            let mut child = command().spawn().unwrap();
+            while workspace.lines(&run) < lines.min(trials) && child.try_wait().unwrap().is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(later);
+            let _ = child.kill();
+            child.wait_with_output().unwrap();
             killed.push(workspace.lines(&run));
         }
+        let output = command().output().unwrap();
+        assert_eq!(output.status.code(), whole.code, "{:?}", ran(output));
         assert_eq!(timeless(&workspace, &run), timeless(&workspace, "whole"), "{killed:?}");
         assert_eq!(workspace.lines(&run), trials);
     }

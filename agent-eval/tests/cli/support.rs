@@ -71,7 +71,7 @@ impl Workspace {
     /// How many whole lines the log of a run has.
     pub(crate) fn lines(&self, run: &str) -> usize {
         fs::read(self.run_dir(run).join("trials.jsonl"))
-            .map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count())
+            .map_or(0, |text| text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")).count())
     }
 
     /// The command, not started yet.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::*;
 
-/// Writes a page to be looked at, to the path in `AGENT_EVAL_PAGE`:
+/// Writes a page to be looked at, to the path in `AGENT_EVAL_PAGE`, with JUnit XML and Markdown beside it:
 /// `AGENT_EVAL_PAGE=/tmp/page.html cargo test -p agent-eval --test engine -- --ignored a_page_to_look_at`.
 #[tokio::test]
 #[ignore = "writes a page for a person"]
@@ -39,7 +39,11 @@ async fn a_page_to_look_at() {
     set.run(&adder(0), options).await.unwrap();
     let run = RunLog::open(dir.path()).unwrap();
     let report = Report::of(&run, report).unwrap();
-    std::fs::write(path, report.to_html_with_trials(&run, &HtmlOptions::default()).unwrap()).unwrap();
+    let path = std::path::PathBuf::from(path);
+    let rules = agent_eval::ExitRules::default();
+    std::fs::write(path.with_extension("xml"), report.to_junit(&rules)).unwrap();
+    std::fs::write(path.with_extension("md"), report.to_markdown(&rules)).unwrap();
+    std::fs::write(&path, report.to_html_with_trials(&run, &HtmlOptions::default()).unwrap()).unwrap();
 }
 
 /// Sums to be done with a tool; every sixth case is a conversation.

@@ -11,7 +11,7 @@ use crate::support::*;
 #[track_caller]
 fn near(actual: &[f64], expected: &[f64]) {
     assert_eq!(actual.len(), expected.len(), "{actual:?}");
-    let close = |(a, e): (&f64, &f64)| (a - e).abs() < 1e-9;
+    let close = |(a, e): (&f64, &f64)| (a - e).abs() <= 1e-12 * e.abs().max(1.0);
     assert!(actual.iter().zip(expected).all(close), "{actual:?} is not {expected:?}");
 }
 

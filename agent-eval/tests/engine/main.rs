@@ -10,3 +10,4 @@ mod resume;
 mod running;
 mod scale;
 mod support;
+mod traps;

@@ -73,6 +73,9 @@ fn junit_is_xml_whatever_it_holds() {
     let xml = hostile(EVIL).to_junit(&ExitRules::default());
     let read = quick_junit::Report::deserialize_from_str(&xml).unwrap();
     assert_eq!((read.tests, read.failures, read.test_suites.len()), (3, 2, 2));
+    let root = xml.split("<testsuites").nth(1).unwrap().split('>').next().unwrap();
+    let attributes: Vec<&str> = root.split_whitespace().map(|pair| pair.split('=').next().unwrap()).collect();
+    assert_eq!(attributes, ["name", "tests", "failures", "errors"], "those of the common schema");
     let is_allowed =
         |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     assert!(xml.chars().all(is_allowed), "{xml}");

@@ -59,7 +59,7 @@ fn the_markdown_of_a_run() {
 fn the_junit_of_a_run_that_fails() {
     insta::assert_snapshot!(rich().to_junit(&ExitRules::default()), @r#"
     <?xml version="1.0" encoding="UTF-8"?>
-    <testsuites name="agent-eval" tests="12" skipped="2" failures="5" errors="0">
+    <testsuites name="agent-eval" tests="12" failures="5" errors="0">
         <testsuite name="calls" tests="2" skipped="0" errors="0" failures="0" time="2.500">
             <testcase name="parallel" classname="calls" time="1.250"/>
             <testcase name="simple" classname="calls" time="1.250"/>
@@ -117,7 +117,7 @@ fn the_junit_of_a_run_that_fails() {
 fn the_junit_of_a_run_that_passes_has_no_failures() {
     insta::assert_snapshot!(tolerated().to_junit(&ExitRules::default()), @r#"
     <?xml version="1.0" encoding="UTF-8"?>
-    <testsuites name="agent-eval" tests="4" skipped="1" failures="0" errors="0">
+    <testsuites name="agent-eval" tests="4" failures="0" errors="0">
         <testsuite name="calls" tests="3" skipped="1" errors="0" failures="0" time="5.000">
             <testcase name="parallel" classname="calls" time="2.500">
                 <skipped message="1/2 trials passed (50.0 %); the run&apos;s gates allow it">repeat 1:

@@ -26,6 +26,8 @@ pub(super) struct Run<'a> {
     /// Which iteration is next, or runs: from 1.
     pub(super) iteration: u32,
     earlier: Vec<Iteration>,
+    /// All feedback so far, an item each: what a fresh context is told.
+    notes: String,
     progress: Progress,
     /// `progress` as the session's state has it.
     stored: Progress,
@@ -69,7 +71,9 @@ impl<'a> Run<'a> {
     ) -> Self {
         let iteration = u32::try_from(earlier.len()).unwrap_or(u32::MAX).saturating_add(1);
         let (step, changes, owed) = (None, Vec::new(), None);
-        Self { agent, out, iteration, earlier, progress, stored, step, changes, owed }
+        let mut notes = String::new();
+        earlier.iter().filter_map(|iteration| iteration.feedback.as_deref()).for_each(|text| note(&mut notes, text));
+        Self { agent, out, iteration, earlier, notes, progress, stored, step, changes, owed }
     }
 
     /// Ends the last iteration and begins this one, in one event; none if there is nothing to say or take back.
@@ -178,6 +182,9 @@ impl<'a> Run<'a> {
             | LoopEvaluation::ContinueWith(_)
             | LoopEvaluation::Halt(_) => None,
         };
+        if let (ContextMode::Fresh, Some(feedback)) = (self.agent.options.context, &feedback) {
+            note(&mut self.notes, feedback);
+        }
         let stop = last.stop;
         let digest = digest(self.progress.digest.take(), &last);
         let usage = std::mem::take(&mut self.progress.partial);
@@ -221,16 +228,12 @@ impl<'a> Run<'a> {
     fn feedback_message(&self, feedback: Option<String>) -> Vec<ChatMessage> {
         let text = match self.agent.options.context {
             ContextMode::Shared => feedback,
-            ContextMode::Fresh => {
-                let items: Vec<String> =
-                    self.earlier.iter().filter_map(|i| i.feedback.as_ref()).map(|text| format!("- {text}")).collect();
-                (!items.is_empty()).then(|| format!("## Feedback\n\n{}", items.join("\n")))
-            }
+            ContextMode::Fresh => (!self.notes.is_empty()).then(|| format!("## Feedback\n\n{}", self.notes)),
         };
         text.map(ChatMessage::user).into_iter().collect()
     }
 
-    pub(super) async fn end(mut self, session: &mut Session, stop: StopReason) -> Result<StopReason> {
+    pub(super) async fn end(&mut self, session: &mut Session, stop: StopReason) -> Result<StopReason> {
         self.progress.stop = Some(stop);
         let draft = self.draft();
         self.out.record(session, draft).await;
@@ -238,7 +241,7 @@ impl<'a> Run<'a> {
     }
 
     /// The loop was taken up with a cap that it has passed already.
-    pub(super) async fn end_at_lowered_cap(mut self, session: &mut Session) -> Result<StopReason> {
+    pub(super) async fn end_at_lowered_cap(&mut self, session: &mut Session) -> Result<StopReason> {
         if let Some(last) = self.earlier.last() {
             (self.progress.by, self.progress.why) = (last.by.clone(), last.feedback.clone());
         }
@@ -252,7 +255,7 @@ impl<'a> Run<'a> {
         if let Some(step) = self.step.take() {
             draft = draft.change(StateChange::Append { key: self.agent.keys.iterations.clone(), value: step });
         }
-        draft = self.changes.drain(..).fold(draft, Draft::change);
+        draft = std::mem::take(&mut self.changes).into_iter().fold(draft, Draft::change);
         if self.progress != self.stored {
             draft = draft.set(self.agent.keys.record.clone(), &self.progress);
             self.stored.clone_from(&self.progress);
@@ -303,6 +306,12 @@ fn kept(messages: &[ChatMessage], mark: usize) -> usize {
         }
     }
     kept
+}
+
+/// One more item of a list.
+fn note(notes: &mut String, feedback: &str) {
+    let separator = if notes.is_empty() { "" } else { "\n" };
+    notes.extend([separator, "- ", feedback]);
 }
 
 /// An iteration that another run finished.

@@ -71,7 +71,10 @@ impl Process {
             Ok(Err(error)) => format!("its end is not known: {error}"),
             Err(_) => "it closed its output".to_owned(),
         };
-        let _ = timeout(DRAIN, &mut self.listener).await;
+        // Several calls may want to know.
+        if !self.listener.is_finished() {
+            let _ = timeout(DRAIN, &mut self.listener).await;
+        }
         let said = lock(&self.said).text();
         if said.is_empty() { format!("{end} and said nothing") } else { format!("{end}; its last words:\n{said}") }
     }

@@ -1,15 +1,8 @@
 //! A server that is a program of its own.
 
-use std::{
-    ffi::{OsStr, OsString},
-    fmt,
-    path::PathBuf,
-    process::Stdio,
-};
+use std::{ffi::OsString, fmt, path::PathBuf, process::Stdio};
 
 use tokio::process::Command;
-
-use crate::Secret;
 
 /// A server that is started as a child and spoken to over its standard input and output.
 ///
@@ -28,7 +21,7 @@ use crate::Secret;
 pub struct McpCommand {
     program: OsString,
     args: Vec<OsString>,
-    env: Vec<(OsString, Secret)>,
+    env: Vec<(OsString, OsString)>,
     inherits_all: bool,
     dir: Option<PathBuf>,
 }
@@ -74,7 +67,7 @@ impl McpCommand {
     }
 
     /// Sets a variable of its environment.
-    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<Secret>) -> Self {
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
         self
     }
@@ -99,7 +92,7 @@ impl McpCommand {
             let kept = INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
             command.env_clear().envs(kept);
         }
-        command.envs(self.env.iter().map(|(name, value)| (name, OsStr::new(value.expose()))));
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         if let Some(dir) = &self.dir {
             command.current_dir(dir);
         }
@@ -117,13 +110,15 @@ impl fmt::Display for McpCommand {
     }
 }
 
+/// Without the values of variables: they may be keys.
 impl fmt::Debug for McpCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { program, args, env, inherits_all, dir } = self;
+        let env = env.iter().map(|(name, _)| name).collect::<Vec<_>>();
         f.debug_struct("McpCommand")
             .field("program", program)
             .field("args", args)
-            .field("env", env)
+            .field("env", &env)
             .field("inherits_all", inherits_all)
             .field("dir", dir)
             .finish()

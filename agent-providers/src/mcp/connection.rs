@@ -38,6 +38,7 @@ impl Connection {
     pub(super) async fn open(server: Server, start: Duration) -> Result<Self> {
         let connection = Self { server, start, has_changed: Arc::default(), state: Mutex::new(State::Gone) };
         connection.live().await?;
+        connection.has_changed.store(false, Relaxed);
         Ok(connection)
     }
 
@@ -45,7 +46,7 @@ impl Connection {
         &self.server
     }
 
-    /// Whether the server said that its tools changed since they were last listed.
+    /// Whether the server said that its tools changed, or was started again, since they were last listed.
     pub(super) fn has_changed(&self) -> bool {
         self.has_changed.load(Relaxed)
     }
@@ -114,6 +115,8 @@ impl Connection {
         }
         let live = self.server.connect(self.start, &self.has_changed).await?;
         *state = State::Live(live.clone());
+        // It may be another version of the server by now.
+        self.has_changed.store(true, Relaxed);
         Ok(live)
     }
 

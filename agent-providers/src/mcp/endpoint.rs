@@ -105,10 +105,33 @@ impl From<String> for McpEndpoint {
     }
 }
 
-/// The URL without its query.
+/// The URL without its query, and without a password.
 impl fmt::Display for McpEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = self.url.expose();
-        f.write_str(url.split(['?', '#']).next().unwrap_or(url))
+        let shown = url.split(['?', '#']).next().unwrap_or(url);
+        let (scheme, rest) = shown.split_at(shown.find("://").map_or(0, |at| at + 3));
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        write!(f, "{scheme}{}{path}", host.rsplit('@').next().unwrap_or(host))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::McpEndpoint;
+
+    #[test]
+    fn a_password_in_the_url_is_refused_and_not_told() {
+        let endpoint = McpEndpoint::new("https://ada:lovelace@mcp.example/@a/mcp?key=babbage");
+        let error = endpoint.to_client().unwrap_err();
+        insta::assert_snapshot!(format!("{error:#} {endpoint:?}"), @"connect to the MCP server at https://mcp.example/@a/mcp: the base URL must not hold a password; send it as a header McpEndpoint { url: Secret(…), headers: [] }");
+    }
+
+    #[test]
+    fn secrets_are_blotted_out_of_what_others_say() {
+        let endpoint = McpEndpoint::new("https://mcp.example/mcp?key=charles-babbage").bearer("ada-lovelace");
+        let said =
+            "error for url (https://mcp.example/mcp?key=charles-babbage): ada-lovelace may not, charles-babbage may";
+        insta::assert_snapshot!(endpoint.redact(said), @"error for url (https://mcp.example/mcp): [key] may not, [key] may");
     }
 }

@@ -93,12 +93,15 @@ impl McpServer {
 
     /// Serves over standard input and output until the input ends; then calls that still run are cancelled.
     ///
-    /// Standard output belongs to the protocol: print nothing there, and send logs to standard error.
+    /// Standard output belongs to the protocol: print nothing there, and send logs to standard error. The tokio runtime
+    /// has to have its I/O enabled.
     ///
     /// # Errors
     /// As [`serve`](Self::serve).
     pub async fn serve_stdio(self) -> Result<()> {
-        self.serve(tokio::io::stdin(), tokio::io::stdout()).await
+        // A plain standard input would keep the runtime from ending where its client does not close it.
+        let (input, output) = rmcp::transport::stdio_pipes();
+        self.serve(input, output).await
     }
 
     /// Serves over two streams of bytes, as over standard input and output.
@@ -211,14 +214,17 @@ impl ServerHandler for Handler {
         call: CallToolRequestParams,
         request: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let invalid = |why: String| ErrorData::invalid_params(why, None);
         let server = &self.0;
         if call.name != server.tool.name {
-            return Err(invalid(format!("there is no tool named `{}`; there is `{}`", call.name, server.tool.name)));
+            let why = format!("there is no tool named `{}`; there is `{}`", call.name, server.tool.name);
+            return Err(ErrorData::invalid_params(why, None));
         }
         let arguments = serde_json::Value::Object(call.arguments.unwrap_or_default());
-        let arguments =
-            serde_json::from_value(arguments).map_err(|error| invalid(format!("invalid arguments: {error}")))?;
+        let arguments = match serde_json::from_value(arguments) {
+            Ok(arguments) => arguments,
+            // A result, for a model reads results and does better next time.
+            Err(error) => return Ok(failure(format!("invalid arguments: {error}")).into()),
+        };
         let _busy = server.busy.read().await;
         let cx = RunContext::new(server.limits);
         let progress = Progress::of(&request);

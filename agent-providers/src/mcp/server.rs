@@ -21,6 +21,8 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
+use crate::transport;
+
 use super::{
     McpCommand, McpEndpoint,
     child::Process,
@@ -47,7 +49,7 @@ enum Failure {
 impl Server {
     /// Connects: with the handshake that servers of all versions know or, where it is refused, the one of the later ones.
     pub(super) async fn connect(&self, limit: Duration, has_changed: &Arc<AtomicBool>) -> Result<Live> {
-        let end = Instant::now() + limit;
+        let end = transport::after(limit);
         let later = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
         let mut connected = self.connect_by(ClientLifecycleMode::Initialize, end, has_changed).await;
         if let Err(Failure::Refused(first)) = connected {

@@ -125,13 +125,16 @@ impl McpTools {
         Ok(tools.collect())
     }
 
-    /// Whether the server said that its tools changed since [`tools`](Self::tools) was called last.
+    /// Whether the server said that its tools changed, or was started again, since [`tools`](Self::tools) was called last.
+    /// Servers of the protocol's later versions alone, without the first handshake, do not say so.
     pub fn have_changed(&self) -> bool {
         self.connection.has_changed()
     }
 
     /// Ends the connection and waits until it has ended: a child's input is closed; after 2 seconds it is asked to end
     /// (`SIGTERM`), after 2 more it is killed, and what it started is killed with it. Later calls are error results.
+    ///
+    /// If this process is killed, it is up to the server to see that its input has ended.
     pub async fn close(&self) {
         self.connection.close().await;
     }

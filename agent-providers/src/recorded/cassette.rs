@@ -1,7 +1,7 @@
 //! A cassette: recorded calls by their keys.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fmt,
     fs::{self, File, OpenOptions},
     io::Write,
@@ -102,6 +102,12 @@ impl Recorded {
         let name = "in the program".to_owned();
         let entries = Mutex::new(read(&name, text)?);
         Ok(Self(Arc::new(Cassette { name, mode: CassetteMode::Replay, entries, file: None })))
+    }
+
+    /// The models whose answers are in it.
+    pub fn models(&self) -> BTreeSet<String> {
+        let entries = self.0.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.values().flatten().map(|entry| entry.model.clone()).collect()
     }
 
     /// The client of one trial: the calls of one repeat (from 0) of one case. `client` is asked in the recording modes;

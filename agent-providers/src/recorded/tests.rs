@@ -39,6 +39,8 @@ async fn a_replay_repeats_every_update_of_the_record() {
     }
 
     insta::assert_snapshot!(fs::read_to_string(&path).unwrap());
+    assert_eq!(Recorded::open(&path, CassetteMode::Replay).unwrap().models(), ["scripted".to_owned()].into());
+    assert_eq!(recorded.models(), ["scripted".to_owned()].into());
     let from_file = Recorded::open(&path, CassetteMode::Replay).unwrap().trial("case", 0, no_service());
     let text = fs::read_to_string(&path).unwrap();
     let from_text = Recorded::replay(&text).unwrap().replay_trial("case", 0);

@@ -119,7 +119,7 @@ impl Http {
 }
 
 /// The moment so long after now, or one that nobody lives to see where the clock cannot tell it.
-fn after(wait: Duration) -> Instant {
+pub(crate) fn after(wait: Duration) -> Instant {
     const FAR: Duration = Duration::from_hours(24 * 365 * 30);
     let now = Instant::now();
     now.checked_add(wait).unwrap_or_else(|| now + FAR)

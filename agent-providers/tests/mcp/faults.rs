@@ -14,7 +14,7 @@ async fn failure(command: McpCommand, options: McpOptions) -> String {
 }
 
 fn in_no_time() -> McpOptions {
-    McpOptions { start: Duration::from_millis(500), call: Duration::from_millis(100), ..McpOptions::default() }
+    McpOptions { start: Duration::from_secs(3), ..McpOptions::default() }
 }
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn a_server_that_does_not_start_is_an_error_that_says_what_it_said() {
     error: --db is missing
     ");
     insta::assert_snapshot!(failure(command("is deaf"), in_no_time()).await, @"
-    start the MCP server `SERVER`: it was not ready within 500ms; its last words:
+    start the MCP server `SERVER`: it was not ready within 3s; its last words:
     waiting for a license server
     ");
     insta::assert_snapshot!(failure(command("refuses"), patient()).await, @"start the MCP server `SERVER`: it refused the handshake: come back tomorrow");
@@ -52,6 +52,20 @@ async fn a_call_that_takes_too_long_is_an_error_result_and_the_server_is_told() 
     insta::assert_snapshot!(told(&call(&*named(&tools, "hang").await, json!({})).await), @"error: the MCP server `SERVER` did not answer within 100ms and was told to stop; whether the call took effect is not known");
     let cancelled = named(&tools, "cancelled").await;
     while call(&*cancelled, json!({})).await != ToolOutput::text("1") {}
+}
+
+#[tokio::test]
+async fn every_call_that_waits_for_a_server_that_dies_is_told_why() {
+    let tools = started("plain", McpOptions::default()).await;
+    let [hang, die, hanging] =
+        [named(&tools, "hang").await, named(&tools, "die").await, named(&tools, "hanging").await];
+    let (first, second, third) = tokio::join!(call(&*hang, json!({})), call(&*hang, json!({})), call(&*die, json!({})));
+    assert!(told(&first).contains("went away before it answered: it ended with exit code 3"), "{first:?}");
+    assert_eq!((&first, &first), (&second, &third));
+    assert!(!tools.have_changed());
+    // Another one, which may have other tools.
+    assert_eq!(call(&*hanging, json!({})).await, ToolOutput::text("0"));
+    assert!(tools.have_changed());
 }
 
 #[tokio::test]

@@ -20,12 +20,12 @@ fn installed() -> Option<PathBuf> {
     crate::service("MCP_PEERS").map(PathBuf::from)
 }
 
-fn script(installed: &Path, server: &str) -> PathBuf {
+fn program(installed: &Path, server: &str) -> PathBuf {
     installed.join(format!("node_modules/@modelcontextprotocol/{server}/dist/index.js"))
 }
 
 fn node(installed: &Path, server: &str) -> McpCommand {
-    McpCommand::new("node").arg(script(installed, server))
+    McpCommand::new("node").arg(program(installed, server))
 }
 
 fn python(installed: &Path, program: &str) -> McpCommand {
@@ -39,10 +39,18 @@ fn agent(model: ScriptedClient, tools: Vec<Arc<dyn Tool>>) -> ChatAgent {
 
 /// Makes these calls in one run, one after the other, which goes on whatever they come to; their results.
 async fn results(tools: &McpTools, calls: &[(&str, Value)]) -> Vec<ToolResult> {
+    results_of(script(calls), tools).await
+}
+
+fn script(calls: &[(&str, Value)]) -> ScriptedClient {
     let model = calls.iter().enumerate().fold(ScriptedClient::new(), |model, (n, (name, arguments))| {
         model.calls(format!("call-{n}"), *name, arguments.clone())
     });
-    let agent = agent(model.says("done"), tools.tools().await.unwrap());
+    model.says("done")
+}
+
+async fn results_of(model: ScriptedClient, tools: &McpTools) -> Vec<ToolResult> {
+    let agent = agent(model, tools.tools().await.unwrap());
     let mut session = Session::new();
     let response = agent.ask(&mut session, "Go.").await.unwrap();
     assert_eq!((response.stop, response.text().as_str()), (StopReason::Completed, "done"));
@@ -90,7 +98,7 @@ async fn everything() {
     Error: Operation failed | <image/png, 4033 bytes>
     Here are 2 resource links to resources available in this server: | [demo://resource/dynamic/blob/1] Blob Resource 1 (text/plain): Resource 1: plaintext resource | [demo://resource/dynamic/text/2] Text Resource 2 (text/plain): Resource 2: plaintext resource
     Returning resource reference for Resource 1: | [demo://resource/dynamic/text/1]
-    Resource 1: This is a plaintext resource created at 10:52:04 PM | You can access this resource using the URI: demo://resource/dynamic/text/1
+    Resource 1: This is a plaintext resource created at TIME | You can access this resource using the URI: demo://resource/dynamic/text/1
     Long running operation completed. Duration: 0.2 seconds, Steps: 2.
     "#);
     tools.close().await;
@@ -105,19 +113,23 @@ async fn everything_killed_in_a_call() {
     let server = McpCommand::new("sh")
         .args(["-c", "echo $$ > \"$0\"; exec node \"$1\""])
         .arg(&pid)
-        .arg(script(&installed, "server-everything"));
+        .arg(program(&installed, "server-everything"));
     let tools = McpTools::stdio(server, McpOptions::default()).await.unwrap();
     let calls = [
         ("trigger-long-running-operation", json!({ "duration": 300, "steps": 3 })),
         ("echo", json!({ "message": "back" })),
     ];
+    let model = script(&calls);
     let kill = async {
+        while model.requests().is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
         // The call is on its way, or under way: both times it has no answer.
         tokio::time::sleep(Duration::from_millis(500)).await;
         let pid = std::fs::read_to_string(&pid).unwrap();
         assert!(Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
     };
-    let (results, ()) = tokio::join!(results(&tools, &calls), kill);
+    let (results, ()) = tokio::join!(results_of(model.clone(), &tools), kill);
     let told = told(&results);
     assert!(told.contains("went away before it answered: it was ended: signal: 9 (SIGKILL)"), "{told}");
     assert!(told.ends_with("\nEcho: back"), "{told}");

@@ -97,6 +97,8 @@ pub(crate) fn said(text: impl Into<String>) -> Event {
 
 pub(crate) fn fold(events: &[Event]) -> Stored {
     let mut session = Session::new();
-    events.iter().for_each(|event| session.apply(event));
+    for event in events {
+        session.apply(event);
+    }
     Stored { session, version: events.len() as u64 }
 }

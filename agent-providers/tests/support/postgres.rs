@@ -1,7 +1,9 @@
 //! A PostgreSQL server of one's own, for tests.
 
 use std::{
-    env, fs,
+    env,
+    fs::{self, OpenOptions},
+    io::Write,
     net::TcpListener,
     os::unix::{fs::chown, process::CommandExt},
     path::{Path, PathBuf},
@@ -30,12 +32,6 @@ struct User {
 impl PostgresServer {
     /// Starts one; none, after a word, where PostgreSQL is not installed. Under `CI=true` it has to be.
     pub(crate) fn start() -> Option<Self> {
-        // What a test stores need not survive the machine.
-        Self::with(&["-c", "fsync=off"])
-    }
-
-    /// Starts one with more arguments.
-    pub(crate) fn with(arguments: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
             assert!(env::var("CI").as_deref() != Ok("true"), "PostgreSQL is not installed: apt-get install postgresql");
             eprintln!("skipped: PostgreSQL is not installed");
@@ -51,32 +47,18 @@ impl PostgresServer {
         init.args(["--no-sync", "--auth=trust", "--username=tester", "--encoding=UTF8", "--locale=C", "-D"]).arg(&data);
         let done = init.output().unwrap();
         assert!(done.status.success(), "initdb: {}", String::from_utf8_lossy(&done.stderr));
+        // What a test stores need not survive the machine.
+        let mut settings = OpenOptions::new().append(true).open(data.join("postgresql.conf")).unwrap();
+        settings.write_all(b"fsync = off\n").unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = Self { shell: serve(&programs, user, dir.path(), port, arguments), port, _dir: dir };
+        let server = Self { shell: serve(&programs, user, dir.path(), port), port, _dir: dir };
         // If not, somebody else took the port.
-        if server.is_ready(&data) { Some(server) } else { Self::with(arguments) }
+        if is_ready(&data) { Some(server) } else { Self::start() }
     }
 
     /// Where it is, for a user who may do anything; without TLS.
     pub(crate) fn url(&self) -> String {
         format!("postgres://tester@127.0.0.1:{}/postgres?sslmode=disable", self.port)
-    }
-
-    /// Waits until it takes connections; false if it cannot have its port.
-    fn is_ready(&self, data: &Path) -> bool {
-        let log = data.with_file_name("log");
-        loop {
-            let status = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
-            if status.lines().nth(7).is_some_and(|state| state.trim() == "ready") {
-                return true;
-            }
-            let log = fs::read_to_string(&log).unwrap_or_default();
-            if log.contains("could not bind") {
-                return false;
-            }
-            assert!(!log.contains("FATAL"), "{log}");
-            thread::sleep(Duration::from_millis(5));
-        }
     }
 }
 
@@ -87,13 +69,30 @@ impl Drop for PostgresServer {
     }
 }
 
-fn serve(programs: &Path, user: Option<User>, dir: &Path, port: u16, arguments: &[&str]) -> Child {
+fn serve(programs: &Path, user: Option<User>, dir: &Path, port: u16) -> Child {
     let script = r#""$@" >log 2>&1 & cat >/dev/null; kill -QUIT $!; wait"#;
     let mut shell = as_user(Path::new("/bin/sh"), user);
     shell.current_dir(dir).stdin(Stdio::piped());
     shell.args(["-c", script, "sh"]).arg(programs.join("postgres")).args(["-D", "data", "-k", "."]);
-    shell.args(["-c", "listen_addresses=127.0.0.1", "-p", &port.to_string()]).args(arguments);
+    shell.args(["-c", "listen_addresses=127.0.0.1", "-p", &port.to_string()]);
     shell.spawn().unwrap()
+}
+
+/// Waits until the server takes connections; false if it cannot have its port.
+fn is_ready(data: &Path) -> bool {
+    let log = data.with_file_name("log");
+    loop {
+        let status = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
+        if status.lines().nth(7).is_some_and(|state| state.trim() == "ready") {
+            return true;
+        }
+        let log = fs::read_to_string(&log).unwrap_or_default();
+        if log.contains("could not bind") {
+            return false;
+        }
+        assert!(!log.contains("FATAL"), "{log}");
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Where the programs of the newest installed PostgreSQL are.

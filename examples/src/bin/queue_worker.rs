@@ -13,17 +13,16 @@
 //! takes a job first appends an event of its own: the session's version moves on, and whatever the old worker appends
 //! is a conflict. No clock is trusted for that; the lease only decides when to try.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{path::PathBuf, process::ExitCode, slice, sync::Arc, time::Duration};
 
 use agent_core::{
-    Agent, BoxError, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, Error, ErrorKind, Event, Result, RunContext,
-    Runner, SessionStore, StateChange, StopReason, ToolContext, tool_fn,
+    Agent, BoxError, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, Error, ErrorKind, Event, Result, Role,
+    RunContext, SessionStore, StateChange, Step, Steps, StopReason, Stored, ToolContext, tool_fn,
 };
 use agent_examples::ModelArgs;
 use agent_providers::{PostgresStore, PostgresStoreOptions};
 use anstream::println;
 use clap::{Parser, Subcommand};
-use futures::TryStreamExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_postgres::{Client, NoTls};
@@ -40,11 +39,11 @@ const PROLONG: &str =
 const LEFT: &str = "SELECT FROM jobs WHERE stop IS NULL LIMIT 1";
 const FINISH: &str = "UPDATE jobs SET stop = $3 WHERE session = $2 AND worker = $1";
 
-/// Takes sessions from a queue in PostgreSQL, and goes on with those of workers that died.
+/// Takes sessions from a queue in a database, and goes on with those of workers that died.
 #[derive(Parser)]
 struct Cli {
     #[command(subcommand)]
-    step: Step,
+    task: Task,
     /// Where queue and sessions are, such as `postgres://user:password@127.0.0.1/jobs`; the queue without TLS.
     #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true, default_value = "")]
     database: String,
@@ -53,7 +52,7 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-enum Step {
+enum Task {
     /// Adds something to do.
     Add {
         /// The session to say it in.
@@ -106,7 +105,7 @@ struct Worker {
     queue: Client,
     lease: u32,
     store: PostgresStore,
-    runner: Runner,
+    agent: Arc<dyn Agent>,
 }
 
 impl Worker {
@@ -136,19 +135,33 @@ impl Worker {
     }
 
     async fn work(&self, session: &str, said: String) -> Result<StopReason> {
-        let stored = self.store.load(session).await?;
-        self.store.append(session, stored.version, &[self.taken()]).await?;
-        let begun = !stored.session.messages().is_empty();
-        println!("{session}: {}", if begun { "gone on with" } else { "begun" });
-        let cx = RunContext::default();
-        let run = self.runner.run(session, (!begun).then(|| ChatMessage::user(said)), cx.clone());
-        let work = run.try_fold(StopReason::Completed, async |last, update| match update {
-            agent_core::Update::Done(stop) => Ok(stop),
-            _ => Ok(last),
-        });
         tokio::select! {
-            done = work => done,
+            done = self.go_on(session, said) => done,
             lost = self.keep(session) => Err(lost),
+        }
+    }
+
+    /// Runs the agent, and stores each step before the next one is taken.
+    async fn go_on(&self, id: &str, said: String) -> Result<StopReason> {
+        let Stored { mut session, version } = self.store.load(id).await?;
+        let taken = self.taken();
+        let mut version = self.store.append(id, version, slice::from_ref(&taken)).await?;
+        session.apply(&taken);
+        let begun = !session.messages().is_empty();
+        println!("{id}: {}", if begun { "gone on with" } else { "begun" });
+        let is_answer = |last: &ChatMessage| last.role == Role::Assistant && last.tool_calls().next().is_none();
+        if session.messages().last().is_some_and(is_answer) {
+            return Ok(StopReason::Completed); // the worker before died just before it could say so
+        }
+        let mut steps = Steps::new(self.agent.clone(), session, RunContext::default());
+        let mut step = if begun { steps.next().await? } else { steps.say(ChatMessage::user(said))? };
+        loop {
+            match &step {
+                Step::Event { event, .. } => version = self.store.append(id, version, slice::from_ref(event)).await?,
+                Step::Done { stop, .. } => return Ok(*stop),
+            }
+            steps.accept(&step);
+            step = steps.next().await?;
         }
     }
 
@@ -190,17 +203,16 @@ async fn run(cli: Cli) -> Result<StopReason> {
         .batch_execute(&format!("SELECT pg_advisory_lock(1); {TABLE}; SELECT pg_advisory_unlock(1)"))
         .await
         .map_err(failed("create"))?;
-    match cli.step {
-        Step::Add { session, text } => {
+    match cli.task {
+        Task::Add { session, text } => {
             let add = "INSERT INTO jobs (session, said) VALUES ($1, $2)";
             queue.execute(add, &[&session, &text]).await.map_err(failed("add to"))?;
         }
-        Step::Work { lease, ledger, once } => {
+        Task::Work { lease, ledger, once } => {
             let model = cli.model.scripted(include_str!("queue_worker.script.jsonl"), "queue")?;
             println!("{}", cli.model.headline(&model));
             let store = PostgresStore::connect(cli.database, PostgresStoreOptions::default()).await?;
-            let runner = Runner::new(agent(model, ledger), store.clone());
-            let worker = Worker { id: Uuid::now_v7(), queue, lease, store, runner };
+            let worker = Worker { id: Uuid::now_v7(), queue, lease, store, agent: Arc::new(agent(model, ledger)) };
             while worker.turn().await? || !once || worker.is_work_left().await? {}
         }
     }

@@ -42,7 +42,8 @@ impl Measurements {
         let Measurement { case, cost, unit } = measurement;
         let base = BASES.iter().find_map(|(of, base)| Some(format!("{base}{}", case.strip_prefix(of)?)));
         let times = |other: Option<f64>| other.map_or_else(String::new, |other| format!("{:.2}", cost / other));
-        let (base, before) = (base.and_then(|base| self.cost(&base, unit)), before.and_then(|all| all.cost(case, unit)));
+        let (base, before) =
+            (base.and_then(|base| self.cost(&base, unit)), before.and_then(|all| all.cost(case, unit)));
         let cost = if *cost < 100.0 { format!("{cost:.2}") } else { format!("{cost:.0}") };
         format!("{case:<36} {cost:>14} {unit:<22} {:>8} {:>8}", times(base), times(before)).trim_end().to_owned()
     }
@@ -52,7 +53,8 @@ impl Measurements {
     }
 
     pub(crate) fn to_json(&self) -> String {
-        let rows = self.0.iter().map(|Measurement { case, cost, unit }| json!({ "case": case, "cost": cost, "unit": unit }));
+        let rows =
+            self.0.iter().map(|Measurement { case, cost, unit }| json!({ "case": case, "cost": cost, "unit": unit }));
         format!("{:#}\n", Value::Array(rows.collect()))
     }
 

@@ -16,7 +16,7 @@ use self::measurement::{Measurement, Measurements};
 /// Instructions are repeatable for the same binary, whatever else the machine does; wall time is not.
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
-    /// Only the cases whose name contains this, such as `loops/` or `sessions/rewind`.
+    /// Only these cases: a program, or one of its functions, such as `loops` or `sessions/rewind`.
     filter: Option<String>,
     /// Where to write the results as JSON.
     #[arg(long, value_name = "FILE", default_value = "target/bench.json")]

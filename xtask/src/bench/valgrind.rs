@@ -26,12 +26,11 @@ const CASES: [Case; 3] = [
     Case { name: "clone", unit: "clone", sizes: &[10, 1000, 10_000], grows: false },
 ];
 const CLONES: f64 = 1000.0;
-const CONCURRENT: [u32; 2] = [1000, 10_000];
 const NAME: &str = "loop_overhead";
 
 pub(crate) fn measure(filter: &str, show: &mut impl FnMut(Measurement)) -> Result<(), String> {
-    let chosen = |case: &str| format!("{NAME}/{case}").contains(filter);
-    if !CASES.iter().map(|case| case.name).chain(["concurrent"]).any(chosen) {
+    let chosen = |case: &str| format!("{NAME}/{case}").starts_with(filter);
+    if !CASES.iter().map(|case| case.name).chain(MANY.map(|(name, ..)| name)).any(chosen) {
         return Ok(());
     }
     let program = build()?;
@@ -48,8 +47,8 @@ pub(crate) fn measure(filter: &str, show: &mut impl FnMut(Measurement)) -> Resul
             }
         }
     }
-    for size in CONCURRENT.into_iter().filter(|_| chosen("concurrent")) {
-        concurrent(&program, size)?.into_iter().for_each(&mut *show);
+    for case in MANY.into_iter().filter(|(name, ..)| chosen(name)) {
+        many(&program, case)?.into_iter().for_each(&mut *show);
     }
     Ok(())
 }
@@ -106,17 +105,24 @@ impl Count {
     }
 }
 
-/// Seconds, and how much memory the process had at most, of so many loops at once.
-fn concurrent(program: &Path, size: u32) -> Result<[Measurement; 2], String> {
-    let output = Command::new(program).args(["concurrent", &size.to_string()]).output();
+/// A case of many loops at once: what the program prints of it, in which units.
+const MANY: [(&str, u32, &[&str]); 3] = [
+    ("concurrent", 1000, &["s", "KiB at most"]),
+    ("concurrent", 10_000, &["s", "KiB at most"]),
+    ("waiting", 10_000, &["B / loop"]),
+];
+
+fn many(program: &Path, (name, size, units): (&str, u32, &[&str])) -> Result<Vec<Measurement>, String> {
+    let output = Command::new(program).args([name, &size.to_string()]).output();
     let output = output.map_err(|error| format!("start {}: {error}", program.display()))?;
     let said = String::from_utf8_lossy(&output.stdout);
     let numbers: Vec<f64> = said.split_whitespace().filter_map(|number| number.parse().ok()).collect();
-    let [seconds, peak] = numbers[..] else {
-        return Err(format!("measure {size} loops at once: the program said: {said}"));
-    };
-    let row = |cost, unit: &str| Measurement { case: format!("{NAME}/concurrent/{size}"), cost, unit: unit.into() };
-    Ok([row(seconds * 1e3, "ms"), row(peak / 1024.0, "MiB at most")])
+    if numbers.len() != units.len() {
+        return Err(format!("measure {name} {size}: the program said: {said}"));
+    }
+    let row =
+        |(cost, unit): (_, &&str)| Measurement { case: format!("{NAME}/{name}/{size}"), cost, unit: (*unit).into() };
+    Ok(numbers.into_iter().zip(units).map(row).collect())
 }
 
 /// Builds the measured program and says where it is.

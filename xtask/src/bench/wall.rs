@@ -25,16 +25,15 @@ const PROGRAMS: [Program; 5] = [
 pub(crate) fn measure(filter: &str, show: &mut impl FnMut(Measurement)) -> Result<(), String> {
     for program in &PROGRAMS {
         let Program { package, name, features, .. } = program;
-        let cases = match filter.split_once('/') {
-            Some((of, _)) if of != *name => continue,
-            Some((_, cases)) => cases,
-            None if filter.is_empty() || filter == *name => "",
-            None => continue,
-        };
-        let separator = if cases.is_empty() { "" } else { " " };
-        let output = Cargo::new(&format!("bench -q -p {package} --bench {name}{features} --{separator}{cases}")).output()?;
+        let mut parts = filter.split('/');
+        if parts.next().is_some_and(|of| !of.is_empty() && of != *name) {
+            continue;
+        }
+        let function =
+            parts.next().filter(|function| !function.is_empty()).map_or_else(String::new, |f| format!(" {f}"));
+        let output = Cargo::new(&format!("bench -q -p {package} --bench {name}{features} --{function}")).output()?;
         let table = String::from_utf8_lossy(&output);
-        program.read(&table).into_iter().for_each(&mut *show);
+        program.read(&table).into_iter().filter(|row| row.case.contains(filter)).for_each(&mut *show);
     }
     Ok(())
 }
@@ -56,7 +55,8 @@ impl Program {
                     let case = [&[self.name], &path[..]].concat().join("/");
                     rows.push(Measurement { case, cost, unit: "ns".into() });
                 }
-            } else if let (Some(rate), Some(row)) = (rate(first.trim_start_matches(['│', ' ']).trim()), rows.last_mut()) {
+            } else if let (Some(rate), Some(row)) = (rate(first.trim_start_matches(['│', ' ']).trim()), rows.last_mut())
+            {
                 (row.cost, row.unit) = match rate {
                     Rate::Items(rate) => (1e9 / rate, format!("ns / {}", self.item)),
                     Rate::Bytes(rate) => (1e9 / rate, "ns / B".into()),

@@ -47,9 +47,13 @@ impl Models {
         Ok(Self { live, cassette })
     }
 
-    /// The model's name, for the fingerprint; a replay without one takes whichever was recorded.
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.live.as_ref().map(|client| client.model())
+    /// The model's name, for the fingerprint: the one that is asked, or else the one that was recorded.
+    pub(crate) fn name(&self) -> Option<String> {
+        match (&self.live, &self.cassette) {
+            (Some(client), _) => Some(client.model().to_owned()),
+            (None, Some(cassette)) => Some(cassette.models().into_iter().collect::<Vec<_>>().join(", ")),
+            (None, None) => None,
+        }
     }
 
     /// The client of one trial.

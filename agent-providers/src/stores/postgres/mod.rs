@@ -41,7 +41,8 @@ use crate::Secret;
 ///
 /// A connection that breaks in the middle of an append leaves open whether it happened. The error is
 /// [transient](agent_core::Error::is_transient): load, and see. Trying the same append again is safe: it is a
-/// [`Conflict`](agent_core::ErrorKind::Conflict) if it had happened.
+/// [`Conflict`](agent_core::ErrorKind::Conflict) if it had happened. An append that is dropped while it
+/// waits may still happen.
 ///
 /// TLS is used if the server offers it, and then its certificate must be one that the system trusts, for that host;
 /// `?sslmode=require` insists on TLS, `?sslmode=disable` goes without. Behind PgBouncer, statements must be prepared: its

@@ -9,6 +9,8 @@ use std::{
 use agent_core::{Error, ErrorKind, Result};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
+use crate::stores::record::sql;
+
 /// The steps from an empty file to the newest form; `user_version` counts those that were taken.
 const MIGRATIONS: &[&str] = &[include_str!("1.sql")];
 
@@ -77,7 +79,7 @@ fn is_current(connection: &Connection, path: &Path) -> Result<bool, Failure> {
     if application != APPLICATION && (application, version, tables) != (0, 0, 0) {
         return Err(refused(path, "it is another program's; choose another file").into());
     }
-    let newest = MIGRATIONS.len() as i64;
+    let newest = sql(MIGRATIONS.len() as u64);
     if version > newest {
         let path = path.display();
         let context = format!(
@@ -99,7 +101,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
     for step in &MIGRATIONS[usize::try_from(version).unwrap_or_default()..] {
         transaction.execute_batch(step)?;
     }
-    transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
+    transaction.pragma_update(None, "user_version", sql(MIGRATIONS.len() as u64))?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     Ok(transaction.commit()?)
 }

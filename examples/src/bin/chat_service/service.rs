@@ -2,7 +2,6 @@
 
 use std::{
     convert::Infallible,
-    mem,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -93,8 +92,9 @@ impl Service {
 
     /// Ends what is still going on: each run's stream ends with `cancelled`, and its session can be gone on with.
     pub(super) fn cancel_runs(&self) {
-        let runs = mem::take(&mut *self.runs.lock().unwrap_or_else(PoisonError::into_inner));
-        runs.iter().for_each(|run| run.cancel().cancel());
+        for run in self.runs.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            run.cancel().cancel();
+        }
     }
 
     /// A context that [`cancel_runs`](Self::cancel_runs) reaches.

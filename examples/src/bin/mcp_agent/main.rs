@@ -60,14 +60,12 @@ fn headline(cli: &Cli) -> Result<impl Agent + 'static> {
 
 /// The server of the command line, or this program with the same words, so that both ask the same model.
 fn server(cli: &Cli) -> Result<McpCommand> {
-    match &cli.server[..] {
-        [program, args @ ..] => Ok(McpCommand::new(program).args(args)),
-        [] => {
-            let this = std::env::current_exe()
-                .map_err(|error| Error::new(ErrorKind::Invalid, "find this program").with_source(error))?;
-            Ok(McpCommand::new(this).arg("--serve").args(std::env::args_os().skip(1)).inherit_env())
-        }
+    if let [program, args @ ..] = &cli.server[..] {
+        return Ok(McpCommand::new(program).args(args));
     }
+    let this = std::env::current_exe();
+    let this = this.map_err(|error| Error::new(ErrorKind::Invalid, "find this program").with_source(error))?;
+    Ok(McpCommand::new(this).arg("--serve").args(std::env::args_os().skip(1)).inherit_env())
 }
 
 /// What the model says where there is none: the calls, one after the other.

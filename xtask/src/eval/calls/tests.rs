@@ -36,8 +36,8 @@ fn example(call: &agent_eval::ExpectedCall) -> Map<String, Value> {
     let mut arguments = call.arguments.clone();
     for (pointer, matcher) in &call.fields {
         let value = match matcher {
-            FieldMatcher::Near { value, .. } if value.fract() == 0.0 => json!(*value as i64),
-            FieldMatcher::Near { value, .. } => json!(value),
+            // `6` and not `6.0`: some tools want whole numbers.
+            FieldMatcher::Near { value, .. } => value.to_string().parse().unwrap(),
             FieldMatcher::OneOf(values) => values[0].clone(),
             FieldMatcher::Any | FieldMatcher::Regex(_) => json!("text"),
         };

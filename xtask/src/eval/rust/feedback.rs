@@ -12,7 +12,6 @@ use super::{
 const MOST: usize = 2;
 /// Characters of one quoted value or message.
 const LONGEST: usize = 200;
-const AGAIN: &str = "Write the whole function again.";
 
 /// A message of the compiler (the JSON of `--error-format=json`, of which this much is used).
 #[derive(Debug, Deserialize)]
@@ -50,7 +49,7 @@ struct Line {
 /// The first errors, those in the hidden tests apart.
 pub(super) fn of_compiler(ran: &SandboxRun, program: &Program) -> String {
     if !matches!(ran.end, SandboxEnd::Exit(_)) {
-        return format!("The compiler was stopped: it took too much time or memory.\n{AGAIN}");
+        return "Of an earlier draft the compiler was stopped: it took too much time or memory.".to_owned();
     }
     let messages = ran.stderr.lines().filter_map(|line| serde_json::from_str::<Diagnostic>(line).ok());
     let errors: Vec<Diagnostic> = messages
@@ -58,11 +57,10 @@ pub(super) fn of_compiler(ran: &SandboxRun, program: &Program) -> String {
         .collect();
     let told: Vec<String> = errors.iter().filter_map(|error| error.told(program)).take(MOST).collect();
     if told.is_empty() {
-        return format!(
-            "The function does not fit its tests: keep the name and the types that were asked for.\n{AGAIN}"
-        );
+        let told = "An earlier draft did not fit its tests: keep the name and the types that were asked for.";
+        return told.to_owned();
     }
-    format!("It does not compile.\n\n{}\n\n{AGAIN}", told.join("\n\n"))
+    format!("An earlier draft did not compile.\n\n{}", told.join("\n\n"))
 }
 
 impl Diagnostic {
@@ -77,22 +75,21 @@ impl Diagnostic {
             at = None;
         }
         let code = self.code.as_ref().map(|code| format!("[{}]", code.code)).unwrap_or_default();
-        let mut told = format!("error{code}: {}", cut(&self.message));
-        if let Some(line) = at.and_then(|at| Some(at.text.first()?.text.trim())) {
-            let line = if at.is_some_and(|at| at.line_start < program.tests_begin) { line } else { tested(line) };
-            told += &format!("\n    {}", cut(line));
-        }
-        if let Some(label) = at.and_then(|at| at.label.as_deref()).filter(|label| !self.message.contains(label)) {
-            told += &format!("\n    {}", cut(label));
+        let mut told = vec![format!("error{code}: {}", cut(&self.message))];
+        if let Some(at) = at {
+            // A test's own line would show how it is called here, and not what was written.
+            let line = at.text.first().map(|line| line.text.trim());
+            let line = line.map(|line| if at.line_start < program.tests_begin { line } else { tested(line) });
+            let label = at.label.as_deref().filter(|label| !self.message.contains(label));
+            told.extend([line, label].into_iter().flatten().map(|text| format!("    {}", cut(text))));
         }
         if let Some(help) = self.children.iter().find(|child| child.level == "help") {
-            told += &format!("\nhelp: {}", cut(&help.message));
             let replacement = help.spans.iter().find_map(|span| span.suggested_replacement.as_deref());
-            if let Some(replacement) = replacement.map(str::trim).filter(|text| !text.is_empty()) {
-                told += &format!(": `{}`", cut(replacement));
-            }
+            let replacement = replacement.map(str::trim).filter(|text| !text.is_empty());
+            let replacement = replacement.map(|text| format!(": `{}`", cut(text))).unwrap_or_default();
+            told.push(format!("help: {}{replacement}", cut(&help.message)));
         }
-        Some(told)
+        Some(told.join("\n"))
     }
 }
 
@@ -111,7 +108,8 @@ pub(super) fn of_tests(ran: &SandboxRun, task: &Task) -> Grade {
     }
     visible.truncate(MOST);
     hidden.truncate(MOST);
-    let feedback = (!visible.is_empty()).then(|| format!("It compiles.\n\n{}\n\n{AGAIN}", visible.join("\n")));
+    let feedback = (!visible.is_empty())
+        .then(|| format!("An earlier draft compiled, but its results were wrong.\n\n{}", visible.join("\n")));
     let failure = match (visible.is_empty(), hidden.is_empty()) {
         (true, true) => None,
         (true, false) => Some(format!("the visible tests pass; a hidden one does not: {}", hidden.join(" "))),

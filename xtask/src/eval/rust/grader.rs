@@ -12,7 +12,10 @@ use agent_core::{Error, ErrorKind, Result};
 use agent_eval::{Sandbox, SandboxEnd, SandboxLimits};
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::{feedback, task::Task};
+use super::{
+    feedback,
+    task::{Example, Task},
+};
 
 /// The file, as messages of the compiler name it.
 const FILE: &str = "draft.rs";
@@ -60,11 +63,15 @@ pub(super) struct Program {
     pub(super) hidden_begin: usize,
 }
 
-/// Grades drafts. A clone of a draft is graded once: the same text always comes to the same.
+/// A grade that is being found.
+type Cell = Arc<OnceCell<Grade>>;
+
+/// Grades drafts, each once: the same text always comes to the same.
 pub(super) struct Grader {
     rustc: PathBuf,
     version: String,
-    graded: Mutex<HashMap<(String, String), Arc<OnceCell<Grade>>>>,
+    /// By task and draft.
+    graded: Mutex<HashMap<(String, String), Cell>>,
     at_once: Semaphore,
 }
 
@@ -137,22 +144,19 @@ fn compiler_args() -> [&'static str; 13] {
 
 /// The draft, then the tests: in modules whose names say which, and so ordered that the visible ones run first.
 pub(super) fn program(task: &Task, draft: &str) -> Program {
-    let mut text = format!("{draft}\n{FIXED_HASHES}");
-    let next_line = |text: &str| text.lines().count() + 1;
-    let tests_begin = next_line(&text);
-    let mut add = |module: &str, examples: &[super::task::Example]| {
-        let begin = next_line(&text);
-        text += &format!("mod {module} {{\n    use super::*;\n");
-        for (number, example) in examples.iter().enumerate() {
-            let (call, expected) = (&example.call, &example.expected);
-            text += &format!("    #[test] fn t{number:02}() {{ ::std::assert_eq!({call}, {expected}); }}\n");
-        }
-        text += "}\n";
-        begin
+    let draft = format!("{draft}\n{FIXED_HASHES}");
+    let (visible, hidden) = (module("seen", &task.visible), module("unseen", &task.hidden));
+    let tests_begin = draft.lines().count() + 1;
+    let hidden_begin = tests_begin + visible.lines().count();
+    Program { text: [draft, visible, hidden].concat(), tests_begin, hidden_begin }
+}
+
+fn module(name: &str, examples: &[Example]) -> String {
+    let test = |(number, Example { call, expected }): (usize, &Example)| {
+        format!("    #[test] fn t{number:02}() {{ ::std::assert_eq!({call}, {expected}); }}\n")
     };
-    add("seen", &task.visible);
-    let hidden_begin = add("unseen", &task.hidden);
-    Program { text, tests_begin, hidden_begin }
+    let tests: String = examples.iter().enumerate().map(test).collect();
+    format!("mod {name} {{\n    use super::*;\n{tests}}}\n")
 }
 
 /// The code of an answer: its first fenced block that has the function, or else its first one, or else all of it. A

@@ -10,7 +10,7 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use agent_core::{Agent, ChatAgent, ChatAgentOptions, ChatOptions, Error, ErrorKind, Result};
 use agent_eval::{Check, CheckContext, EvalSet, Isolation, ModelSource, Outcome, Subject, TrialSpec};
-use agent_loop::{LoopAgent, LoopEvaluation, LoopOptions, evaluate_async_fn};
+use agent_loop::{ContextMode, LoopAgent, LoopEvaluation, LoopOptions, evaluate_async_fn};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
@@ -23,7 +23,9 @@ const INSTRUCTIONS: &str = "You write one Rust function. Answer with the whole f
 const MAX_ITERATIONS: NonZeroU32 = NonZeroU32::new(3).expect("not zero");
 /// Tokens of one answer. The longest solution takes about half of it; a model that rambles is cut off.
 const MAX_OUTPUT_TOKENS: u32 = 240;
-const TEMPERATURE: f64 = 0.7;
+const TEMPERATURE: f64 = 0.5;
+/// What small models add though nobody asked: a program or tests of their own, an explanation after the code.
+const STOP: [&str; 4] = ["fn main", "#[cfg(test)]", "#[test]", "```\n\n"];
 
 /// The subject: its loop, and the check that all tests pass, the hidden ones too.
 pub(crate) struct RustTasks {
@@ -54,6 +56,7 @@ impl Subject for RustTasks {
                 temperature: Some(TEMPERATURE),
                 seed: Some(trial.key.repeat.into()),
                 max_output_tokens: Some(MAX_OUTPUT_TOKENS),
+                stop: STOP.map(str::to_owned).into(),
                 ..ChatOptions::default()
             },
             ..ChatAgentOptions::default()
@@ -67,7 +70,8 @@ impl Subject for RustTasks {
                 Ok(grade.feedback.clone().map_or(LoopEvaluation::Satisfied, LoopEvaluation::feedback))
             })
         });
-        let options = LoopOptions { max_iterations: MAX_ITERATIONS, ..LoopOptions::default() };
+        let options =
+            LoopOptions { max_iterations: MAX_ITERATIONS, context: ContextMode::Fresh, ..LoopOptions::default() };
         Ok(Arc::new(LoopAgent::new("code", writer, options).evaluator(visible_tests)))
     }
 
@@ -76,6 +80,7 @@ impl Subject for RustTasks {
             "model": self.models.name(),
             "temperature": TEMPERATURE,
             "max_output_tokens": MAX_OUTPUT_TOKENS,
+            "stop": STOP,
             "max_iterations": MAX_ITERATIONS,
             "rustc": self.grader.version(),
             "isolation": Isolation::here().to_string(),

@@ -120,9 +120,12 @@ impl Subject for Simulations {
                 Ok(StopReason::Completed)
             })
         });
-        let exit = evaluate_fn("exit", move |cx| match exit.accepts(&cx.last.text(), cx.iteration as usize, seed) {
-            true => LoopEvaluation::Satisfied,
-            false => LoopEvaluation::feedback("not good"),
+        let exit = evaluate_fn("exit", move |cx| {
+            if exit.accepts(&cx.last.text(), cx.iteration as usize, seed) {
+                LoopEvaluation::Satisfied
+            } else {
+                LoopEvaluation::feedback("not good")
+            }
         });
         let options = LoopOptions { max_iterations: CAP, ..LoopOptions::default() };
         Ok(Arc::new(LoopAgent::new("refine", writer, options).evaluator(exit)))

@@ -1,28 +1,25 @@
 use std::sync::Arc;
 
 use agent_eval::{
-    EvalSet, LoopReport, RunOptions,
+    EvalSet, LoopReport, ReportOptions, RunOptions,
     stats::{Interval, wilson},
 };
 
-use super::{CAP, LENIENCE, Simulations, Writer};
+use super::{super::tests::load, CAP, LENIENCE, Simulations, Writer};
 
 const KINDS: [&str; 8] = ["improving", "resampler", "never", "oscillating", "stuck", "instant", "no_exit", "lenient"];
-
-fn set() -> EvalSet {
-    EvalSet::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../evals/sim")).expect("the set loads")
-}
 
 /// The loop report of the writers of one kind.
 async fn report(kind: &'static str, seed: u64) -> LoopReport {
     let filter = Arc::new(move |_: &EvalSet, case: &agent_eval::EvalCase| case.tags.contains(kind));
-    let options = RunOptions { filter: Some(filter), seed, ..RunOptions::default() };
-    let report = set().run(&Simulations, options).await.expect("it runs");
+    let report = ReportOptions { resamples: 500, ..ReportOptions::default() };
+    let options = RunOptions { filter: Some(filter), seed, report, ..RunOptions::default() };
+    let report = load("sim").run(&Simulations, options).await.expect("it runs");
     report.sets[0].loops.clone().expect("a loop")
 }
 
 fn writers(kind: &str) -> Vec<Writer> {
-    let set = set();
+    let set = load("sim");
     let of_kind = set.cases.iter().filter(|case| case.tags.contains(kind));
     of_kind.map(|case| Writer::of(case).expect("a writer")).collect()
 }
@@ -31,7 +28,11 @@ fn writers(kind: &str) -> Vec<Writer> {
 /// gives for each.
 fn truth(writers: &[Writer], k: usize, at: impl Fn(&Writer, usize) -> f64) -> f64 {
     let fails = |writer: &Writer| (1..=k).map(|draft| 1.0 - at(writer, draft)).product::<f64>();
-    writers.iter().map(|writer| 1.0 - fails(writer)).sum::<f64>() / writers.len() as f64
+    writers.iter().map(|writer| 1.0 - fails(writer)).sum::<f64>() / number(writers.len() as u64)
+}
+
+fn number(count: u64) -> f64 {
+    f64::from(u32::try_from(count).expect("small"))
 }
 
 fn covers(interval: Option<Interval>, truth: f64) -> bool {
@@ -72,14 +73,12 @@ async fn the_curves_have_the_truth_in_their_intervals() {
 
 #[tokio::test]
 async fn each_diagnosis_stands_where_it_should() {
-    let mut said = String::new();
+    let mut said = Vec::new();
     for kind in KINDS {
-        said += &format!("{kind}\n");
-        for diagnosis in report(kind, 0).await.diagnoses {
-            said += &format!("- {diagnosis}\n");
-        }
+        said.push(kind.to_owned());
+        said.extend(report(kind, 0).await.diagnoses.iter().map(|diagnosis| format!("- {diagnosis}")));
     }
-    insta::assert_snapshot!(said, @r"
+    insta::assert_snapshot!(said.join("\n"), @r"
     improving
     - the recommended cap is supported to 1.9 points only: 160 trials cannot rule out smaller gains
     resampler
@@ -134,7 +133,7 @@ async fn stalls_oscillations_and_a_lenient_evaluator_are_found() {
     // Every later draft is the same, unless it is the good one.
     let stuck = report("stuck", 0).await;
     let (later, good): (u64, u64) = (stuck.at_risk[1..].iter().sum(), stuck.passed[1..].iter().sum());
-    assert!((stuck.stall_rate.expect("later drafts") - (1.0 - good as f64 / later as f64)).abs() < 1e-9);
+    assert!((stuck.stall_rate.expect("later drafts") - (1.0 - number(good) / number(later))).abs() < 1e-9);
     // Of 0.7 bad drafts a quarter is accepted, beside the 0.3 good ones.
     let lenient = report("lenient", 0).await.confusion;
     let bad = wilson(lenient.accepted_bad, lenient.accepted_bad + lenient.accepted_good, 0.95);

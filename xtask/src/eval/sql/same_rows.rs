@@ -84,7 +84,7 @@ impl SameRows {
 }
 
 impl Check for SameRows {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "same_rows"
     }
 
