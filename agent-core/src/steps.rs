@@ -240,6 +240,11 @@ impl Steps {
         &self.session
     }
 
+    /// Whether a run is under way here: it stands where it handed out its last step.
+    pub fn is_running(&self) -> bool {
+        self.run.is_some()
+    }
+
     /// The context of the run: another one for each run, with the cancellation of the one that the steps were made with.
     pub fn cx(&self) -> &RunContext {
         &self.cx

@@ -77,15 +77,21 @@ async fn appends(name: &str, store: &Arc<dyn SessionStore>) -> Result<()> {
 }
 
 async fn loads(name: &str, store: &Arc<dyn SessionStore>) -> Result<()> {
-    for count in [10_u64, 1000, 10_000] {
-        let id = format!("loaded-{count}");
+    // A session that keeps all messages is as long as its history; one in fresh context forgets every fifth time.
+    for (count, fresh) in [(10_u64, false), (1000, false), (10_000, false), (10_000, true)] {
+        let id = format!("loaded-{count}-{fresh}");
         let mut version = 0;
         // The last ones are as many as come after a snapshot on average.
         for batch in std::iter::repeat_n(100, usize::try_from(count / 100).unwrap_or_default()).chain([50.min(count)]) {
-            version = store.append(&id, version, &events(batch)).await?;
+            let mut batch = events(batch);
+            if fresh {
+                batch.iter_mut().step_by(5).for_each(|event| event.rewind = Some(0));
+            }
+            version = store.append(&id, version, &batch).await?;
         }
         let loads = time(if count > 1000 { 20 } else { 200 }, async |_| store.load(&id).await).await?;
-        println!("{name}: load {version} events: {}", median(loads));
+        let fresh = if fresh { " of fresh context" } else { "" };
+        println!("{name}: load {version} events{fresh}: {}", median(loads));
         let tail = time(100, async |_| store.events(&id, version - 10).await).await?;
         println!("{name}: read the last 10 of {version} events: {}", median(tail));
     }

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use agent_core::{ChatMessage, Draft, JsonlStore, MemoryStore, RunContext, Runner, SessionStore, StopReason, agent_fn};
-use agent_providers::SqliteStore;
+use agent_providers::{SqliteStore, SqliteStoreOptions};
 use divan::Bencher;
 use futures::StreamExt;
 use tempfile::TempDir;
@@ -19,7 +19,9 @@ fn main() {
 const STORES: [(&str, Open); 3] = [
     ("memory", |_| Box::new(MemoryStore::new())),
     ("jsonl", |dir| Box::new(JsonlStore::open(dir.path()).expect("a store"))),
-    ("sqlite", |dir| Box::new(SqliteStore::open(dir.path().join("db"), Default::default()).expect("a store"))),
+    ("sqlite", |dir| {
+        Box::new(SqliteStore::open(dir.path().join("db"), SqliteStoreOptions::default()).expect("a store"))
+    }),
 ];
 
 type Open = fn(&TempDir) -> Box<dyn SessionStore>;

@@ -17,10 +17,10 @@ fn each_dependency_has_a_line_and_each_line_a_dependency() -> Result<(), Box<dyn
     Ok(())
 }
 
-/// The names in the first column; `a, b (tests)` and `a, b (oracle)` are two.
+/// The names in the first column; `a, b (tests)`, `a, b (benches)` and `a, b (oracle)` are two.
 fn explained(section: &str) -> BTreeSet<String> {
     let cells = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
-    let names = cells.flat_map(|cell| cell.trim_end_matches(" (tests)").trim_end_matches(" (oracle)").split(", "));
+    let names = cells.flat_map(|cell| cell.split(" (").next().unwrap_or_default().split(", "));
     names.filter(|name| *name != "crate").map(str::to_owned).collect()
 }
 

@@ -27,38 +27,38 @@ pub trait SessionStore: Send + Sync {
     /// The session of this id; an unknown id is an empty session of version 0.
     ///
     /// # Errors
-    /// [`ErrorKind::Store`](crate::ErrorKind::Store) if it cannot be read.
+    /// [`Store`](crate::ErrorKind::Store) if it cannot be read.
     async fn load(&self, id: &str) -> Result<Stored>;
 
     /// Appends events, all or none, and returns the new version.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if the stored version is not `expected`; [`ErrorKind::Store`](crate::ErrorKind::Store) if it cannot be written.
+    /// [`Conflict`](crate::ErrorKind::Conflict) if the stored version is not `expected`; [`Store`](crate::ErrorKind::Store) if it cannot be written.
     async fn append(&self, id: &str, expected: u64, events: &[Event]) -> Result<u64>;
 
     /// The stored events, oldest first, without the first `from`.
     ///
     /// # Errors
-    /// [`ErrorKind::Store`](crate::ErrorKind::Store) if they cannot be read.
+    /// [`Store`](crate::ErrorKind::Store) if they cannot be read.
     async fn events(&self, id: &str, from: u64) -> Result<Vec<Event>>;
 
     /// All ids, in byte order.
     ///
     /// # Errors
-    /// [`ErrorKind::Store`](crate::ErrorKind::Store) if they cannot be read.
+    /// [`Store`](crate::ErrorKind::Store) if they cannot be read.
     async fn list(&self) -> Result<Vec<String>>;
 
     /// Forgets a session; an unknown id is no error.
     ///
     /// # Errors
-    /// [`ErrorKind::Store`](crate::ErrorKind::Store) if it cannot be removed.
+    /// [`Store`](crate::ErrorKind::Store) if it cannot be removed.
     async fn delete(&self, id: &str) -> Result<()>;
 
     /// At most `limit` ids that begin with `prefix` and come after `after`, in byte order. As it stands it reads the
     /// whole [`list`](Self::list); stores that can, do better.
     ///
     /// # Errors
-    /// [`ErrorKind::Store`](crate::ErrorKind::Store) if they cannot be read.
+    /// [`Store`](crate::ErrorKind::Store) if they cannot be read.
     async fn list_page(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let mut ids = self.list().await?;
         ids.retain(|id| id.starts_with(prefix) && after.is_none_or(|after| id.as_str() > after));

@@ -1,9 +1,6 @@
 //! The handlers of the keyed object, over Restate's contexts.
 
-use std::{
-    pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{pin::Pin, sync::Arc};
 
 use agent_core::{ChatMessage, Error, RunContext, Session, Step, ToolCall};
 use futures::future::BoxFuture;
@@ -16,13 +13,12 @@ use restate_sdk::{
     },
 };
 use serde::{Deserialize, Serialize};
-use tokio::sync::Mutex as AsyncMutex;
-use uuid::Uuid;
 
 use super::{
     Inner, Rejection, Reply, Status, Words,
+    live::{Live, Lives},
     parts::{HEAD, Parts, join, pieces, split},
-    turn::{Ask, Failure, Journal, SharedSteps, ask, failure, turn},
+    turn::{Ask, Failure, Journal, ask, failure, turn},
     types::Answer,
 };
 
@@ -48,7 +44,7 @@ struct Wait {
 /// The object: its key is the session's id.
 pub(super) struct Handlers {
     pub(super) inner: Arc<Inner>,
-    pub(super) running: Running,
+    pub(super) lives: Lives,
 }
 
 // Lazily: others than a turn do not need the session, and a turn that is taken up has it in its journal.
@@ -56,17 +52,16 @@ pub(super) struct Handlers {
 impl Handlers {
     /// Says something, or nothing (`null`: go on), and lets the agent run until it is done. Waits while an approval is
     /// open. Takes a text or a message.
-    #[handler]
+    #[handler(inactivity_timeout = "10m")]
     async fn say(&self, cx: ObjectContext<'_>, words: Json<Option<Words>>) -> HandlerResult<Json<Reply>> {
         let stored = load(|key| cx.get(key)).await?;
-        let session = join(&stored).map_err(|error| terminal(&error))?;
+        let new = |run| Ok(self.inner.steps(cx.key(), join(&stored)?, run));
         let run = RunContext::new(self.inner.limits);
-        let _running = self.running.enter(cx.key(), &run);
-        let steps: SharedSteps = Arc::new(AsyncMutex::new(self.inner.steps(cx.key(), session, run)));
+        let entered = self.lives.enter(cx.invocation_id(), cx.key(), run, new).map_err(|error| terminal(&error))?;
         let words = words.into_inner().map(Into::into);
-        let reply = play(&cx, self.inner.retries.clone(), &steps, words).await;
+        let reply = play(&cx, self.inner.retries.clone(), entered.live(), words).await;
         // What was recorded stays, however the turn ended.
-        let session = steps.lock().await.session().clone();
+        let session = entered.live().session().await;
         store(&cx, &stored, &session)?;
         reply.map(Json).map_err(|failure| TerminalError::from(failure).into())
     }
@@ -103,7 +98,7 @@ impl Handlers {
         let Some(invocation) = kept(&cx).await?.invocation else { return Ok(Json(false)) };
         cx.invocation_handle(invocation).cancel();
         // Restate tells the turn at its next step. Here, it need not wait for that.
-        self.running.cancel(cx.key());
+        self.lives.cancel(cx.key());
         Ok(Json(true))
     }
 }
@@ -129,11 +124,11 @@ async fn answer(cx: &SharedObjectContext<'_>, answer: Answer) -> HandlerResult<(
 fn play<'a>(
     cx: &'a ObjectContext<'_>,
     retries: RunRetryPolicy,
-    steps: &'a SharedSteps,
+    live: &'a Arc<Live>,
     words: Option<ChatMessage>,
 ) -> BoxFuture<'a, Result<Reply, Failure>> {
     let mut journal = Restate::new(cx, retries);
-    Box::pin(async move { turn(&mut journal, steps, words).await })
+    Box::pin(async move { turn(&mut journal, live, words).await })
 }
 
 /// The stored session. `get` reads a key of the object, by whichever of its contexts.
@@ -197,15 +192,9 @@ impl<'a, 'ctx> Restate<'a, 'ctx> {
 }
 
 impl Journal for Restate<'_, '_> {
-    fn take<'s>(
-        &'s mut self,
-        name: String,
-        steps: &'s SharedSteps,
-        asked: Ask,
-    ) -> BoxFuture<'s, Result<Step, Failure>> {
-        let steps = steps.clone();
-        let run =
-            self.cx.run(move || async move { ask(steps, asked).await.map(Json).map_err(|error| refusal(&error)) });
+    fn take<'s>(&'s mut self, name: String, live: &'s Arc<Live>, asked: Ask) -> BoxFuture<'s, Result<Step, Failure>> {
+        let live = live.clone();
+        let run = self.cx.run(move || async move { ask(live, asked).await.map(Json).map_err(|error| refusal(&error)) });
         let run = run.name(name).retry_policy(self.retries.clone());
         Box::pin(async move { Ok(run.await?.into_inner()) })
     }
@@ -265,34 +254,4 @@ fn refusal(error: &Error) -> HandlerError {
 
 fn terminal(error: &Error) -> HandlerError {
     TerminalError::from(failure(error)).into()
-}
-
-/// The runs in this process, to be cancelled without waiting for the engine.
-#[derive(Default)]
-pub(super) struct Running(Mutex<Vec<(String, RunContext)>>);
-
-impl Running {
-    fn enter(&self, key: &str, run: &RunContext) -> Entered<'_> {
-        self.runs().push((key.to_owned(), run.clone()));
-        Entered { running: self, run: run.id() }
-    }
-
-    fn cancel(&self, key: &str) {
-        self.runs().iter().filter(|(known, _)| known == key).for_each(|(_, run)| run.cancel().cancel());
-    }
-
-    fn runs(&self) -> MutexGuard<'_, Vec<(String, RunContext)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-struct Entered<'a> {
-    running: &'a Running,
-    run: Uuid,
-}
-
-impl Drop for Entered<'_> {
-    fn drop(&mut self) {
-        self.running.runs().retain(|(_, run)| run.id() != self.run);
-    }
 }

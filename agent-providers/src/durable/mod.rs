@@ -1,6 +1,7 @@
 //! Runs that survive machines, on Restate.
 
 mod handlers;
+mod live;
 mod parts;
 #[cfg(test)]
 mod tests;
@@ -13,8 +14,8 @@ use agent_core::{Agent, Delta, Limits, RunContext, Session, Steps, StopReason};
 use restate_sdk::prelude::{Endpoint, HttpServer, IntoServiceDefinition, RunRetryPolicy, ServiceDefinition};
 use tokio::net::TcpListener;
 
-use self::handlers::{Handlers, Running};
 pub use self::types::{Rejection, Reply, Status, Words};
+use self::{handlers::Handlers, live::Lives};
 
 /// How a [`DurableAgent`] runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,9 +116,13 @@ impl Default for DurableOptions {
 /// from the session as it stands; any other ends the turn at once, and the caller gets its text with a status: 400 for
 /// what it said wrong, 502 for a model service, 501 for what is not supported, else 500. A worker that cannot be reached is
 /// the server's to try again (`default-retry-policy`: 70 times, then the invocation is paused, and an administrator
-/// resumes it). A step that takes longer than the server's `inactivity-timeout`, a minute, is safe, but the run is begun
-/// anew after it; longer than `abort-timeout`, ten, it is cut and tried again. Raise both, for the server or with
-/// [`service`](Self::service), where a model thinks that long.
+/// resumes it).
+///
+/// After ten minutes without a step (`inactivity_timeout` of `say`) the server suspends an invocation. If a step is under
+/// way, it is finished first, and its run stands still in its worker until the invocation comes back, which it does at
+/// once. If it comes back to another worker, the agent begins from the session there: a pass whose answer is in the journal,
+/// and whose end is not, is asked again. So raise the time-out, with [`service`](Self::service), where single calls take
+/// that long and a balancer has several workers.
 #[derive(Clone)]
 pub struct DurableAgent {
     inner: Arc<Inner>,
@@ -159,7 +164,7 @@ impl DurableAgent {
 
     /// The service named `agent`, to be bound to an endpoint of your own, and to be given time-outs and retentions.
     pub fn service(self) -> ServiceDefinition {
-        Handlers { inner: self.inner, running: Running::default() }.into_service_definition()
+        Handlers { inner: self.inner, lives: Lives::default() }.into_service_definition()
     }
 
     /// Serves it alone, until the process is interrupted. The Restate server has to know the address:

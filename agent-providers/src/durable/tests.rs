@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 
 use super::{
     Reply, Status,
-    turn::{Ask, Failure, Journal, SharedSteps, ask, failure, turn},
+    live::{Live, Lives},
+    turn::{Ask, Failure, Journal, ask, failure, turn},
     types::Answer,
 };
 
@@ -65,13 +66,8 @@ impl Memory {
 }
 
 impl Journal for Memory {
-    fn take<'a>(
-        &'a mut self,
-        name: String,
-        steps: &'a SharedSteps,
-        asked: Ask,
-    ) -> BoxFuture<'a, Result<Step, Failure>> {
-        self.step(name, steps, asked).boxed()
+    fn take<'a>(&'a mut self, name: String, live: &'a Arc<Live>, asked: Ask) -> BoxFuture<'a, Result<Step, Failure>> {
+        self.step(name, live, asked).boxed()
     }
 
     fn answer<'a>(&'a mut self, status: &'a Status) -> BoxFuture<'a, Result<Answer, Failure>> {
@@ -91,14 +87,14 @@ impl Journal for Memory {
 }
 
 impl Memory {
-    async fn step(&mut self, name: String, steps: &SharedSteps, asked: Ask) -> Result<Step, Failure> {
+    async fn step(&mut self, name: String, live: &Arc<Live>, asked: Ask) -> Result<Step, Failure> {
         let at = self.steps;
         self.steps += 1;
         if at == self.book.lock().unwrap().steps.len() {
             let result = if self.cancelled.take_if(|cancelled| *cancelled == at).is_some() {
                 Err(Failure::Cancelled)
             } else {
-                let step = ask(steps.clone(), asked).await;
+                let step = ask(live.clone(), asked).await;
                 step.map(|step| serde_json::to_string(&step).unwrap()).map_err(|error| failure(&error))
             };
             self.die(Death::Before(at)).await;
@@ -172,7 +168,11 @@ struct World {
 }
 
 impl World {
-    fn steps(&self, lines: &'static [&'static [&'static str]]) -> SharedSteps {
+    fn live(&self, lines: &'static [&'static [&'static str]]) -> Arc<Live> {
+        Live::new(self.steps(lines, RunContext::default()), None)
+    }
+
+    fn steps(&self, lines: &'static [&'static [&'static str]], run: RunContext) -> Steps {
         let tool = |name, count: &Count| {
             let count = count.clone();
             tool_fn(name, "Does it.", move |_: Value, _: ToolContext| {
@@ -184,18 +184,18 @@ impl World {
         let agent = ChatAgent::new("clerk", model, ChatAgentOptions::default())
             .tool(tool("look", &self.looked))
             .tool(tool("pay", &self.paid).needs_approval());
-        let steps = Steps::new(agent, Session::new(), RunContext::default());
-        Arc::new(tokio::sync::Mutex::new(steps.ended_by(|session| {
+        let steps = Steps::new(agent, Session::new(), run);
+        steps.ended_by(|session| {
             let last = session.messages().last()?;
             let is_answer = last.role == Role::Assistant && !last.text().is_empty();
             is_answer.then_some(StopReason::Completed)
-        })))
+        })
     }
 }
 
 /// A turn in which the caller says "go".
-async fn go(journal: &mut Memory, steps: &SharedSteps) -> Result<Reply, Failure> {
-    turn(journal, steps, Some(ChatMessage::user("go"))).await
+async fn go(journal: &mut Memory, live: &Arc<Live>) -> Result<Reply, Failure> {
+    turn(journal, live, Some(ChatMessage::user("go"))).await
 }
 
 /// The roles and texts, without ids.
@@ -213,27 +213,27 @@ fn book(people: impl IntoIterator<Item = Answer>) -> Arc<Mutex<Book>> {
 async fn a_process_that_dies_at_any_step_is_followed_by_one_that_ends_the_same() {
     let whole = World::default();
     let undisturbed = book([yes("call_1_0")]);
-    let steps = whole.steps(ERRAND);
-    let reply = go(&mut Memory::new(&undisturbed, None), &steps).await.unwrap();
+    let live = whole.live(ERRAND);
+    let reply = go(&mut Memory::new(&undisturbed, None), &live).await.unwrap();
     let usage = Usage { input_tokens: 40, output_tokens: 4, ..Usage::default() };
     assert_eq!(reply, Reply { stop: StopReason::Completed, text: "All done.".to_owned(), usage });
     assert_eq!((whole.asked.get(), whole.looked.get(), whole.paid.get()), (4, 3, 1));
-    let session = steps.lock().await.session().clone();
+    let session = live.session().await;
     let count = undisturbed.lock().unwrap().steps.len();
     assert_eq!(count, 13);
 
     for at in 0..count {
         for death in [Death::Before(at), Death::After(at)] {
             let (world, book) = (World::default(), book([yes("call_1_0")]));
-            let first = world.steps(ERRAND);
+            let first = world.live(ERRAND);
             let mut memory = Memory::new(&book, Some(death));
             let died = tokio::time::timeout(Duration::from_secs(1), go(&mut memory, &first)).await;
             assert!(died.is_err(), "{death:?}");
             drop((first, memory));
-            let second = world.steps(ERRAND);
+            let second = world.live(ERRAND);
             let ended = go(&mut Memory::new(&book, None), &second).await.unwrap();
             assert_eq!(ended, reply, "{death:?}");
-            assert_eq!(lines(second.lock().await.session()), lines(&session), "{death:?}");
+            assert_eq!(lines(&second.session().await), lines(&session), "{death:?}");
             // Only what was in the air is done again.
             let again = u32::from(matches!(death, Death::Before(_)));
             assert!(world.asked.get() <= 4 + again, "{death:?}: asked {} times", world.asked.get());
@@ -246,8 +246,8 @@ async fn a_process_that_dies_at_any_step_is_followed_by_one_that_ends_the_same()
 async fn several_approvals_are_answered_one_by_one() {
     const TWO: &[&[&str]] = &[&["pay", "pay"], &["All done."]];
     let (world, book) = (World::default(), book([no("call_0_1", "too much"), no("unknown", ""), yes("call_0_0")]));
-    let steps = world.steps(TWO);
-    let reply = go(&mut Memory::new(&book, None), &steps).await.unwrap();
+    let live = world.live(TWO);
+    let reply = go(&mut Memory::new(&book, None), &live).await.unwrap();
     assert_eq!((reply.stop, world.paid.get()), (StopReason::Completed, 1));
     let book = book.lock().unwrap();
     let open: Vec<usize> = book.shown.iter().map(|status| status.approvals.len()).collect();
@@ -257,47 +257,65 @@ async fn several_approvals_are_answered_one_by_one() {
 #[tokio::test]
 async fn a_turn_that_is_cancelled_while_it_waits_keeps_its_question() {
     let (world, book) = (World::default(), book([]));
-    let steps = world.steps(ERRAND);
-    let reply = go(&mut Memory::new(&book, None), &steps).await.unwrap();
+    let live = world.live(ERRAND);
+    let reply = go(&mut Memory::new(&book, None), &live).await.unwrap();
     assert_eq!((reply.stop, world.paid.get()), (StopReason::Cancelled, 0));
     let status = book.lock().unwrap().shown.last().cloned().unwrap();
     assert_eq!((status.stop, status.approvals.len()), (Some(StopReason::Cancelled), 1));
-    assert_eq!(steps.lock().await.session().open_approvals(), status.approvals);
+    assert_eq!(live.session().await.open_approvals(), status.approvals);
 }
 
 #[tokio::test]
 async fn a_turn_that_is_cancelled_between_two_steps_ends_by_itself() {
     let (world, book) = (World::default(), book([yes("call_1_0")]));
-    let steps = world.steps(ERRAND);
+    let live = world.live(ERRAND);
     let mut memory = Memory::new(&book, None);
     memory.cancelled = Some(2); // the model wants to look
-    let reply = go(&mut memory, &steps).await.unwrap();
+    let reply = go(&mut memory, &live).await.unwrap();
     assert_eq!((reply.stop, world.asked.get(), world.looked.get()), (StopReason::Cancelled, 1, 0));
 
     // A replay is cancelled at the same place.
-    let again = world.steps(ERRAND);
+    let again = world.live(ERRAND);
     assert_eq!(go(&mut Memory::new(&book, None), &again).await.unwrap(), reply);
-    assert_eq!((again.lock().await.session(), world.asked.get()), (steps.lock().await.session(), 1));
+    assert_eq!((again.session().await, world.asked.get()), (live.session().await, 1));
 }
 
 #[tokio::test]
 async fn a_turn_that_fails_for_good_says_why_and_keeps_what_it_recorded() {
     let (world, book) = (World::default(), book([]));
-    let steps = world.steps(&[&["look"]]);
-    let failed = go(&mut Memory::new(&book, None), &steps).await.unwrap_err();
+    let live = world.live(&[&["look"]]);
+    let failed = go(&mut Memory::new(&book, None), &live).await.unwrap_err();
     let message = "say more".to_owned();
     assert_eq!(failed, Failure::Failed { code: 501, message: message.clone() });
     let status = book.lock().unwrap().shown.last().cloned().unwrap();
     assert_eq!(status, Status { error: Some(message), ..Status::default() });
-    assert_eq!(steps.lock().await.session().messages().len(), 3);
+    assert_eq!(live.session().await.messages().len(), 3);
 }
 
 #[tokio::test]
 async fn a_forged_answer_fails_before_anything_runs() {
     let (world, book) = (World::default(), book([]));
-    let steps = world.steps(ERRAND);
+    let live = world.live(ERRAND);
     let forged = Some(ChatMessage::approve("call_1_0"));
-    let failed = turn(&mut Memory::new(&book, None), &steps, forged).await.unwrap_err();
+    let failed = turn(&mut Memory::new(&book, None), &live, forged).await.unwrap_err();
     assert!(matches!(failed, Failure::Failed { code: 400, .. }), "{failed:?}");
-    assert_eq!((world.asked.get(), steps.lock().await.session()), (0, &Session::new()));
+    assert_eq!((world.asked.get(), live.session().await), (0, Session::new()));
+}
+
+/// Suspended after every step, as by a server that waits for nobody: in one process the run goes on where it stood.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_suspended_at_any_step_goes_on_where_its_run_stands() {
+    let (world, book, lives) = (World::default(), book([yes("call_1_0")]), Lives::default());
+    let mut attempts = 0;
+    let reply = loop {
+        let enter = |run| Ok(world.steps(ERRAND, run));
+        let entered = lives.enter("invocation", "key", RunContext::default(), enter).unwrap();
+        let mut memory = Memory::new(&book, Some(Death::After(attempts)));
+        match tokio::time::timeout(Duration::from_secs(1), go(&mut memory, entered.live())).await {
+            Ok(reply) => break reply.unwrap(),
+            Err(_) => attempts += 1,
+        }
+    };
+    assert_eq!((reply.stop, attempts), (StopReason::Completed, 13), "suspended after each of its steps");
+    assert_eq!((world.asked.get(), world.looked.get(), world.paid.get()), (4, 3, 1));
 }

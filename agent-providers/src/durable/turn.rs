@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use agent_core::{AgentResponse, ChatMessage, Error, Event, LoopStep, Result, Step, Steps, StopReason, ToolCall};
+use agent_core::{AgentResponse, ChatMessage, Error, Event, LoopStep, Result, Step, StopReason, ToolCall};
 use futures::future::BoxFuture;
-use tokio::sync::Mutex;
 
-use super::types::{Answer, Reply, Status};
+use super::{
+    live::Live,
+    types::{Answer, Reply, Status},
+};
 
 /// Why the journal gives no result.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,23 +28,19 @@ pub(super) enum Ask {
     Next,
 }
 
-/// The steps, which a journal may have to keep longer than one call.
-pub(super) type SharedSteps = Arc<Mutex<Steps>>;
-
 /// Asks the steps.
-pub(super) async fn ask(steps: SharedSteps, ask: Ask) -> Result<Step> {
-    let mut steps = steps.lock().await;
-    match ask {
+pub(super) async fn ask(live: Arc<Live>, asked: Ask) -> Result<Step> {
+    live.ask(async |steps| match asked {
         Ask::Say(message) => steps.say(message),
         Ask::Next => steps.next().await,
-    }
+    })
+    .await
 }
 
 /// What a turn needs of an engine.
 pub(super) trait Journal: Send {
     /// The step of this name: the journal's, or what [`ask`] gives, then kept.
-    fn take<'a>(&'a mut self, name: String, steps: &'a SharedSteps, asked: Ask)
-    -> BoxFuture<'a, Result<Step, Failure>>;
+    fn take<'a>(&'a mut self, name: String, live: &'a Arc<Live>, asked: Ask) -> BoxFuture<'a, Result<Step, Failure>>;
 
     /// Shows the status, and waits for the answer to one of its approvals.
     fn answer<'a>(&'a mut self, status: &'a Status) -> BoxFuture<'a, Result<Answer, Failure>>;
@@ -54,13 +52,13 @@ pub(super) trait Journal: Send {
 /// Lets the caller speak, or not, and the agent run until it neither can go on nor waits.
 pub(super) async fn turn(
     journal: &mut dyn Journal,
-    steps: &SharedSteps,
+    live: &Arc<Live>,
     words: Option<ChatMessage>,
 ) -> Result<Reply, Failure> {
-    let mut turn = Turn { journal, steps, number: 0, events: Vec::new(), status: Status::default(), cancelled: false };
+    let mut turn = Turn { journal, live, number: 0, events: Vec::new(), status: Status::default(), cancelled: false };
     let end = turn.run(words).await;
     let Turn { journal, mut status, events, .. } = turn;
-    status.approvals = steps.lock().await.session().open_approvals();
+    status.approvals = live.session().await.open_approvals();
     match &end {
         Ok(stop) => status.stop = Some(*stop),
         Err(Failure::Cancelled) => status.stop = Some(StopReason::Cancelled),
@@ -75,7 +73,7 @@ pub(super) async fn turn(
 
 struct Turn<'a> {
     journal: &'a mut dyn Journal,
-    steps: &'a SharedSteps,
+    live: &'a Arc<Live>,
     /// How many steps were asked for.
     number: u32,
     events: Vec<Event>,
@@ -93,7 +91,7 @@ impl Turn<'_> {
             let step = match self.take(Ask::Next).await {
                 Err(Failure::Cancelled) if !self.cancelled => {
                     // The run ends by itself now, and closes what is open.
-                    self.steps.lock().await.cx().cancel().cancel();
+                    self.live.cancel().await;
                     self.cancelled = true;
                     continue;
                 }
@@ -117,9 +115,9 @@ impl Turn<'_> {
             Ask::Next => format!("event {}", self.number),
         };
         self.number += 1;
-        let step = self.journal.take(name, self.steps, asked).await?;
-        self.steps.lock().await.accept(&step);
-        Ok(step)
+        let step = self.journal.take(name, self.live, asked).await;
+        self.live.accept(step.as_ref().ok()).await;
+        step
     }
 
     fn see(&mut self, event: Event) {
@@ -140,7 +138,7 @@ impl Turn<'_> {
 
     /// The next answer to a call that is open; none if the turn is cancelled before.
     async fn answer(&mut self) -> Result<Option<Answer>, Failure> {
-        let open = self.steps.lock().await.session().open_approvals();
+        let open = self.live.session().await.open_approvals();
         self.status.approvals.clone_from(&open);
         let is_open = |answer: &Answer| open.iter().any(|call: &ToolCall| call.id == answer.call_id);
         loop {

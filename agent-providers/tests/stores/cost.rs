@@ -61,16 +61,31 @@ async fn what_an_event_costs() {
     fs::create_dir(&path).unwrap();
     let times = append(&SqliteStore::open(path.join("db"), SqliteStoreOptions::default()).unwrap()).await;
     show("sqlite", times, size(&path));
-    let Some(server) = PostgresServer::with(&[]) else { return };
+    let Some(server) = PostgresServer::start() else { return };
+    synchronize(&server).await;
     let store = PostgresStore::connect(server.url(), PostgresStoreOptions::default()).await.unwrap();
     let before = database_size(&server).await;
     let times = append(&store).await;
     show("postgres", times, database_size(&server).await - before);
 }
 
-async fn database_size(server: &PostgresServer) -> u64 {
+async fn client(server: &PostgresServer) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
-    let row = client.query_one("SELECT pg_database_size(current_database())", &[]).await.unwrap();
+    client
+}
+
+/// The tests' servers do not wait for the disk; this one does.
+async fn synchronize(server: &PostgresServer) {
+    let client = client(server).await;
+    client.execute("ALTER SYSTEM SET fsync = on", &[]).await.unwrap();
+    client.execute("SELECT pg_reload_conf()", &[]).await.unwrap();
+    while client.query_one("SHOW fsync", &[]).await.unwrap().get::<_, String>(0) != "on" {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn database_size(server: &PostgresServer) -> u64 {
+    let row = client(server).await.query_one("SELECT pg_database_size(current_database())", &[]).await.unwrap();
     row.get::<_, i64>(0).try_into().unwrap()
 }

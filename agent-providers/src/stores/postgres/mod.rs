@@ -23,7 +23,8 @@ use crate::Secret;
 /// Sessions in a database of PostgreSQL, 13 or newer: for any number of processes on any number of machines.
 ///
 /// An append is one statement: it is there as a whole or not at all, and of several at one version exactly one
-/// succeeds. A load costs a snapshot and the events since then, not the history. Clones share a pool of connections.
+/// succeeds. A load costs a snapshot, which is as large as the session, and the events since then, not the history.
+/// Clones share a pool of connections.
 ///
 /// # The tables
 ///
@@ -69,7 +70,8 @@ pub struct PostgresStore {
 /// How a [`PostgresStore`] works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostgresStoreOptions {
-    /// After how many events of a session a snapshot of it is kept; none if never. The default is 100.
+    /// After how many events of a session a snapshot of it is kept; none if never. Fewer make loads quicker, and each
+    /// writes the whole session. The default is 100.
     pub snapshot_every: Option<NonZeroU32>,
     /// How many connections there may be. One is needed while something is read or written, none while a model is
     /// waited for. The default is 8.

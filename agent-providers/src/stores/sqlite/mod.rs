@@ -26,8 +26,9 @@ use super::{
 /// Sessions in one file of SQLite: for one machine, where several processes may share the file.
 ///
 /// An append is on the disk when it returns, and it is there as a whole or not at all; it costs its own size. A load
-/// costs a snapshot and the events since then, not the history. Clones are the same store. Its own appends queue;
-/// those of other processes are waited for, up to [`SqliteStoreOptions::busy_timeout`].
+/// costs a snapshot, which is as large as the session, and the events since then, not the history. Clones are the same
+/// store. Its own appends queue; those of other processes are waited for, up to
+/// [`SqliteStoreOptions::busy_timeout`].
 ///
 /// The file is in SQLite's WAL mode: readers and the writer do not wait for each other, and beside the file there are
 /// `…-wal` and `…-shm` while it is in use. The machines that share a file must share their memory, so it must not be
@@ -62,7 +63,8 @@ pub struct SqliteStore {
 /// How a [`SqliteStore`] works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqliteStoreOptions {
-    /// After how many events of a session a snapshot of it is kept; none if never. The default is 100.
+    /// After how many events of a session a snapshot of it is kept; none if never. Fewer make loads quicker, and each
+    /// writes the whole session. The default is 100.
     pub snapshot_every: Option<NonZeroU32>,
     /// How many sessions may be read at once; each needs a connection. The default is 4.
     pub connections: NonZeroUsize,

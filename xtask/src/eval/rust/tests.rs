@@ -28,12 +28,12 @@ async fn every_solution_passes_its_own_tests() {
     let grader = Grader::new().expect("a compiler");
     let grader = &grader;
     let set = load("rust");
-    let grades = join_all(set.cases.iter().map(|case| async move {
+    let each = join_all(set.cases.iter().map(|case| async move {
         let grade = grader.grade(&Task::of(case).expect("a task"), solution(case)).await.expect("a grade");
         (case.id.as_str(), grade)
     }));
     let good = Grade { feedback: None, failure: None };
-    let bad: Vec<_> = grades.await.into_iter().filter(|(_, grade)| *grade != good).collect();
+    let bad: Vec<_> = each.await.into_iter().filter(|(_, grade)| *grade != good).collect();
     assert_eq!(bad, []);
 }
 
