@@ -250,7 +250,7 @@ impl Run<'_> {
         if self.options.fail_fast && verdict != Verdict::Pass {
             self.stop.store(true, Relaxed);
         }
-        let Attempted { events, turns, iterations, outcomes, answer, stop, error, wall, .. } = attempted;
+        let Attempted { events, turns, stops, iterations, outcomes, answer, stop, error, wall, .. } = attempted;
         let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
         let cassette_hits = hits.load(Relaxed);
         Some(Trial {
@@ -269,6 +269,7 @@ impl Run<'_> {
             cassette_hits,
             events,
             turns,
+            stops,
         })
     }
 
@@ -293,6 +294,7 @@ impl Run<'_> {
             timeout: options.timeout,
             gold_scorers: options.gold_scorers,
             wall: if options.cassettes == CassetteMode::Replay { Wall::None } else { Wall::Is },
+            unknown_stops: 0,
         };
         let mut task = AbortOnDrop(tokio::spawn(attempt.run()));
         (&mut task.0).await.unwrap_or_else(|error| match error.try_into_panic() {
