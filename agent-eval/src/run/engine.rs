@@ -185,7 +185,11 @@ fn open(manifest: Manifest, sets: &[EvalSet], options: &RunOptions) -> Result<Op
     let kept = RunLog::open(dir)?;
     let changes = differences(&identity(kept.manifest(), kept.sets()), &identity(&manifest, sets));
     if !changes.is_empty() {
-        let context = format!("resume run `{}`: it is not the same run: {}", dir.display(), changes.join("; "));
+        let context = format!(
+            "resume run `{}`: it is not the same run: {}; undo that, or begin a new run",
+            dir.display(),
+            changes.join("; ")
+        );
         return Err(Error::new(ErrorKind::Conflict, context));
     }
     let log = Some(LogWriter::resume(dir)?);
