@@ -148,8 +148,18 @@ pub struct Manifest {
     /// Whether only some of the sets' cases were selected.
     #[serde(default)]
     pub partial: bool,
+    /// Whether it is the trials of another run, judged anew: there is nothing to go on with.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scored: bool,
     /// When it began, RFC 3339 in UTC.
     pub began: String,
     /// The version of this crate.
     pub version: String,
+}
+
+impl Manifest {
+    /// How an incomplete run becomes complete.
+    pub(crate) fn completed_by(&self) -> &'static str {
+        if self.scored { "resume the run that was scored, and score it again" } else { "resume it" }
+    }
 }

@@ -69,7 +69,7 @@ impl Baseline {
             return refuse("the run has no such set");
         };
         if report.missing > 0 {
-            return refuse("the run is incomplete; resume it first");
+            return refuse(&format!("the run is incomplete; {}", report.manifest.completed_by()));
         }
         if report.manifest.partial {
             return refuse("only some of the cases were run; run all");

@@ -146,7 +146,8 @@ impl ReportBuilder {
         let counted = reports.iter().map(|set| set.total.trials()).sum();
         let missing = planned.saturating_sub(counted);
         if missing > 0 {
-            warnings.push(format!("{missing} of {planned} trials are missing: the run is incomplete; resume it"));
+            let remedy = self.manifest.completed_by();
+            warnings.push(format!("{missing} of {planned} trials are missing: the run is incomplete; {remedy}"));
         }
         let rows = || self.rows.values().flat_map(BTreeMap::values).flat_map(BTreeMap::values);
         let infrastructure_errors = rows().filter(|row| row.infrastructure).count() as u64;

@@ -237,6 +237,7 @@ mod tests {
             revision: None,
             dirty: false,
             partial: false,
+            scored: false,
             began: String::new(),
             version: String::new(),
         };

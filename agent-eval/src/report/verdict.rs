@@ -88,7 +88,8 @@ impl Report {
             return RunVerdict::GateFailed(failed);
         }
         if self.missing > 0 || trials == 0 {
-            return RunVerdict::Incomplete(format!("{} trials were not run; resume the run", self.missing));
+            let remedy = self.manifest.completed_by();
+            return RunVerdict::Incomplete(format!("{} trials were not run; {remedy}", self.missing));
         }
         let inconclusive = self.gates_that(GateVerdict::Inconclusive);
         if rules.require_evidence && !inconclusive.is_empty() {

@@ -159,6 +159,7 @@ pub(super) fn manifest(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>], options: 
         revision: options.revision.clone(),
         dirty: options.dirty,
         partial: cases.len() < sets.iter().map(|run| run.set.cases.len()).sum(),
+        scored: false,
         began: rfc3339(options.began.unwrap_or_else(SystemTime::now)),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }

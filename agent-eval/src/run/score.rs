@@ -12,7 +12,7 @@ use super::{
     log::LogWriter,
     plan::{PlannedCase, SetRun, plan},
 };
-use crate::{EvalCase, Report, ReportBuilder, Trial};
+use crate::{EvalCase, Report, ReportBuilder, Trial, TrialKey};
 
 /// Judges the trials of a run with the present checks of its cases, and reports. No agent runs, and no model is asked
 /// but judges. Trials whose run failed stay as they are; cases that the sets have no more are left out, and the run is
@@ -45,13 +45,20 @@ pub async fn score(run: &RunLog, sets: &[SetRun<'_>], options: RunOptions) -> Re
     let new = manifest(sets, &cases, &options);
     let is_partial = run.manifest().partial || cases.len() < was.len();
     let old = run.manifest().clone();
-    let new = crate::Manifest { run: new.run, began: new.began, sets: new.sets, partial: is_partial, ..old };
+    let new =
+        crate::Manifest { run: new.run, began: new.began, sets: new.sets, partial: is_partial, scored: true, ..old };
     let selected = selected(sets, &cases);
     let mut log = options.log.as_ref().map(|dir| LogWriter::create(dir, &new, &selected)).transpose()?;
     let mut builder = ReportBuilder::new(new, selected, options.report.clone());
     let by_key: BTreeMap<(&str, &str), &PlannedCase<'_>> =
         cases.iter().map(|case| ((case.set.name.as_str(), case.case.id.as_str()), case)).collect();
-    let judged = run.trials()?.filter_map(|trial| match trial {
+    // A trial that was run again has several lines, of which the last one counts.
+    let mut last: BTreeMap<TrialKey, usize> = BTreeMap::new();
+    for (line, trial) in run.trials()?.enumerate() {
+        last.insert(trial?.key, line);
+    }
+    let judged = run.trials()?.enumerate().filter_map(|(line, trial)| match trial {
+        Ok(trial) if last.get(&trial.key) != Some(&line) => None,
         Ok(trial) => {
             let case = *by_key.get(&(trial.key.set.as_str(), trial.key.case.as_str()))?;
             Some(Ok((trial, case)))

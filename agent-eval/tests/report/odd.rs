@@ -66,7 +66,7 @@ fn nothing_at_all_is_rendered() {
       agent-eval  0.1.0
     ────────────
          Summary 0 sets, 0 cases, 0 trials: none; 0 tokens, 0.0 s of agents' time
-      INCOMPLETE 0 trials were not run; resume the run (exit code 106)
+      INCOMPLETE 0 trials were not run; resume it (exit code 106)
     ");
 }
 
@@ -163,7 +163,7 @@ fn what_is_not_known_is_a_dash() {
       agent-eval  0.1.0
     ────────────
          Summary 2 sets, 1 case, 0 trials: none; 0 tokens, 0.0 s of agents' time
-      INCOMPLETE 0 trials were not run; resume the run (exit code 106)
+      INCOMPLETE 0 trials were not run; resume it (exit code 106)
     ");
 }
 

@@ -25,6 +25,7 @@ pub(crate) fn manifest() -> Manifest {
         revision: Some("4f2c9ab".to_owned()),
         dirty: true,
         partial: false,
+        scored: false,
         began: "2026-03-01T10:00:00Z".to_owned(),
         version: "0.1.0".to_owned(),
     }
