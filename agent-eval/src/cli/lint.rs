@@ -1,21 +1,26 @@
 //! `lint`: everything that is wrong before anything runs.
 
-use std::{path::Path, time::SystemTime};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 use clap::Args;
 
 use super::{
     codes::{BAD_SETUP, Fault, Outcome},
     place::Place,
-    profile::Profile,
+    profile::{self, Profile},
     sets::{SetFile, paths},
+    verdict::gate_of,
 };
 use crate::{
-    Baseline, BuildContext, CassetteMode, EvalSet, ModelSource, Project, case_checks, report::words::of_these,
+    Baseline, BuildContext, CassetteMode, EvalSet, Label, ModelSource, Project, case_checks, report::words::of_these,
     run::date,
 };
 
-/// Check all sets, profiles and baselines, and run nothing.
+/// Check all sets, profiles, baselines and labels, and run nothing.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Lint {
     /// Fail for warnings, too.
@@ -53,10 +58,13 @@ impl Lint {
     pub(super) fn run(&self, project: &dyn Project) -> Outcome<u8> {
         let place = Place::find()?;
         let mut found = Findings::default();
-        found.ok(Profile::read(&place.root, None));
         let mut sets: Vec<SetFile> = Vec::new();
+        let mut unread: Vec<String> = Vec::new();
         for path in paths(&place)? {
-            let Some(set) = found.ok(EvalSet::load(&path)) else { continue };
+            let Some(set) = found.ok(EvalSet::load(&path)) else {
+                unread.push(stem(&path));
+                continue;
+            };
             let file = SetFile { set, path };
             if let Some(first) = sets.iter().find(|first| first.set.name == file.set.name) {
                 let (path, first) = (file.path.display(), first.path.display());
@@ -65,7 +73,11 @@ impl Lint {
             set_findings(&file, project, &mut found);
             sets.push(file);
         }
+        // A set that cannot be read is there, most likely with its file's name.
+        let known: Vec<&str> = sets.iter().map(|file| &file.set.name).chain(&unread).map(String::as_str).collect();
+        profile_findings(&place, &known, &mut found);
         baseline_findings(&place.baselines(), &sets, &mut found);
+        label_findings(&place.sets().join("labels"), &sets, &mut found);
         let cases: usize = sets.iter().map(|file| file.set.cases.len()).sum();
         let Findings { errors, warnings } = found;
         let (cases, sets) = (of_these(cases as u64, "case"), of_these(sets.len() as u64, "set"));
@@ -96,13 +108,62 @@ fn set_findings(file: &SetFile, project: &dyn Project, found: &mut Findings) {
     }
 }
 
+/// What runs and verdicts are asked for can be read, profile by profile, and gates are of sets that are there.
+fn profile_findings(place: &Place, known: &[&str], found: &mut Findings) {
+    let file = place.root.join(profile::FILE);
+    for (name, Profile { settings, verdicts }) in found.ok(Profile::all(&place.root)).unwrap_or_default() {
+        let labels = verdicts.labels.as_ref().map_or(Ok(()), |path| Label::read(path).map(drop));
+        let settings = [
+            settings.repeats().map(drop),
+            settings.jobs().map(drop),
+            settings.timeout().map(drop),
+            verdicts.rules().map(drop),
+            labels.map_err(Fault::from),
+        ];
+        let gates = verdicts.gates.iter().map(|gate| gate_of(gate, known).map(drop));
+        for fault in settings.into_iter().chain(gates).filter_map(Result::err) {
+            found.error(&format!("{}: profile `{name}`: {fault}", file.display()));
+        }
+    }
+}
+
+/// Each file of labels can be read, and is of a set that is there, and so are the cases.
+fn label_findings(dir: &Path, sets: &[SetFile], found: &mut Findings) {
+    for path in files(dir, "jsonl") {
+        let Some(labels) = found.ok(Label::read(&path)) else { continue };
+        let (shown, name) = (path.display(), stem(&path));
+        if sets.iter().all(|file| file.set.name != name) {
+            found.warning(&format!("{shown}: there is no set `{name}`, so nothing reads it"));
+        }
+        let is_there = |label: &&Label| {
+            let mut of_set = sets.iter().filter(|file| file.set.name == label.set);
+            of_set.any(|file| file.set.cases.iter().any(|case| case.id == label.case))
+        };
+        let gone = labels.iter().filter(|label| !is_there(label));
+        let gone: BTreeSet<String> = gone.map(|label| format!("{}::{}", label.set, label.case)).collect();
+        if !gone.is_empty() {
+            let gone: Vec<String> = gone.into_iter().collect();
+            found.warning(&format!("{shown}: there are no cases {}; take their labels out", gone.join(", ")));
+        }
+    }
+}
+
+/// The files of a folder that end so, in the order of their names.
+fn files(dir: &Path, end: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|has| has == end)).collect();
+    paths.sort();
+    paths
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 /// Each baseline can be read, and is of a set that is there; its cases are, too.
 fn baseline_findings(dir: &Path, sets: &[SetFile], found: &mut Findings) {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut paths: Vec<_> =
-        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
-    paths.sort();
-    for path in paths {
+    for path in files(dir, "json") {
         let Some(baseline) = found.ok(Baseline::read(&path)) else { continue };
         let shown = path.display();
         let Some(file) = sets.iter().find(|file| file.set.name == baseline.set) else {

@@ -30,10 +30,16 @@ pub(super) struct Profile {
 }
 
 impl Profile {
+    /// All profiles, each alone.
+    pub(super) fn all(root: &Path) -> Outcome<BTreeMap<String, Self>> {
+        let path = root.join(FILE);
+        if path.exists() { profiles(&path) } else { Ok(BTreeMap::new()) }
+    }
+
     /// The profile of this name, over the one named `default`. Without a name, `default` alone, if there is one.
     pub(super) fn read(root: &Path, name: Option<&str>) -> Outcome<Self> {
         let path = root.join(FILE);
-        let mut profiles = if path.exists() { profiles(&path)? } else { BTreeMap::new() };
+        let mut profiles = Self::all(root)?;
         let default = profiles.get(DEFAULT).cloned().unwrap_or_default();
         let Some(name) = name.filter(|name| *name != DEFAULT) else { return Ok(default) };
         let Some(profile) = profiles.remove(name) else {

@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::settings::{ShowProgress, StatusLevel};
-use crate::{Progress, Trial, Verdict};
+use crate::{Progress, Trial, Verdict, report::words::one_line};
 
 /// Shows on the error stream how far a run is, so that what is printed in the end can be piped on.
 pub(super) struct Console {
@@ -62,10 +62,9 @@ impl Console {
     }
 }
 
-/// A trial's name, as `show` and `diff` read it; without what would command a terminal.
+/// A trial's name, as `show` and `diff` read it.
 fn name(trial: &Trial) -> String {
-    let name = format!("{}::{}#{}", trial.key.set, trial.key.case, trial.key.repeat);
-    name.chars().flat_map(|c| if c.is_control() { c.escape_unicode().collect() } else { vec![c] }).collect()
+    one_line(&format!("{}::{}#{}", trial.key.set, trial.key.case, trial.key.repeat))
 }
 
 fn style() -> ProgressStyle {

@@ -35,19 +35,10 @@ impl Verdicts {
             ..ReportOptions::default()
         };
         for text in &self.gates {
-            let Some((set, gate)) = of_set(text) else {
-                options.gates.push(text.parse()?);
-                continue;
-            };
-            let gate: Gate = gate.parse()?;
-            if !known.contains(&set) {
-                let hint = match nearest(set, known.iter().copied()) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
-                    None => format!("known are {}", listed(known)),
-                };
-                return Err(Fault::setup(format!("read gate `{text}`: there is no set `{set}`; {hint}")));
+            match gate_of(text, known)? {
+                (None, gate) => options.gates.push(gate),
+                (Some(set), gate) => options.set_gates.entry(set.to_owned()).or_default().push(gate),
             }
-            options.set_gates.entry(set.to_owned()).or_default().push(gate);
         }
         Ok(options)
     }
@@ -78,6 +69,20 @@ impl Verdicts {
             }
         }
     }
+}
+
+/// The gate, and the set that it is for, if it is for one of those that are known.
+pub(super) fn gate_of<'a>(text: &'a str, known: &[&str]) -> Outcome<(Option<&'a str>, Gate)> {
+    let Some((set, gate)) = of_set(text) else { return Ok((None, text.parse()?)) };
+    let gate: Gate = gate.parse()?;
+    if !known.contains(&set) {
+        let hint = match nearest(set, known.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("known are {}", listed(known)),
+        };
+        return Err(Fault::setup(format!("read gate `{text}`: there is no set `{set}`; {hint}")));
+    }
+    Ok((Some(set), gate))
 }
 
 /// The set and the gate, if it is for one set.

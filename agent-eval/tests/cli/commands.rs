@@ -49,13 +49,46 @@ fn lint_finds_everything_at_once() {
         .file("evals/baselines/bad.json", "{}")
         .file(".config/agent-eval.toml", "[profile.ci]\nretry = 1\n");
     insta::assert_snapshot!(workspace.eval(&["lint"]).told(), @r#"
-    error: .config/agent-eval.toml:2:1: unknown field `retry`; known are `repeats`, `jobs`, `retries`, `timeout`, `max-tokens`, `fail-fast`, `seed`, `mode`, `model`, `base-url`, `judge`, `judge-base-url`, `judge-repeats`, `gold-scorers`, `format`, `show-progress`, `status-level`, `gates`, `baseline`, `labels`, `require-evidence`, `max-infrastructure-errors`
     error: evals/broken.yaml:1:1: the set has no cases; an empty set would always pass
     error: evals/lost.yaml: the set's subject `nobody` is unknown; known are `acts`, `loops`
     warning: evals/old.yaml: the quarantine of case `a` ended on 2020-01-31
+    error: .config/agent-eval.toml:2:1: unknown field `retry`; known are `repeats`, `jobs`, `retries`, `timeout`, `max-tokens`, `fail-fast`, `seed`, `mode`, `model`, `base-url`, `judge`, `judge-base-url`, `judge-repeats`, `gold-scorers`, `format`, `show-progress`, `status-level`, `gates`, `baseline`, `labels`, `require-evidence`, `max-infrastructure-errors`
     error: parse baseline `evals/baselines/bad.json`: missing field `schema` at line 1 column 2
     warning: evals/baselines/gone.json: there is no set `gone`
     3 sets, 3 cases: 4 errors, 2 warnings
+    -> 96
+    "#);
+}
+
+#[test]
+fn lint_reads_profiles_and_labels_as_runs_do() {
+    let label =
+        |set: &str, case: &str| format!(r#"{{"set": "{set}", "case": "{case}", "answer": "a", "good": true}}"#) + "\n";
+    let workspace = Workspace::with(&["good"])
+        .file("evals/broken.yaml", "schema: agent-eval/1\nname: broken\ncases: []\n")
+        .file(
+            ".config/agent-eval.toml",
+            "[profile.ci]\nrepeats = 0\njobs = 0\ntimeout = \"soon\"\nmax-infrastructure-errors = 5\n\
+             labels = \"nowhere.jsonl\"\n\
+             gates = [\"pas_rate>=0.9\", \"smal: coverage\", \"small: coverage\", \"broken: coverage\"]\n",
+        )
+        .file("evals/labels/bad.jsonl", "{}\n")
+        .file("evals/labels/gone.jsonl", &label("gone", "b"))
+        .file("evals/labels/small.jsonl", &(label("small", "case-0") + &label("small", "case-7")));
+    insta::assert_snapshot!(workspace.eval(&["lint"]).told(), @r#"
+    error: evals/broken.yaml:1:1: the set has no cases; an empty set would always pass
+    error: .config/agent-eval.toml: profile `ci`: run each case 0 times: nothing would be run; give at least 1
+    error: .config/agent-eval.toml: profile `ci`: run 0 trials at once: nothing would be run; give at least 1
+    error: .config/agent-eval.toml: profile `ci`: read the time limit `soon`: expected number at 0; write `90s` or `5m`
+    error: .config/agent-eval.toml: profile `ci`: allow a share of 5 infrastructure errors: give one from 0 to 1
+    error: .config/agent-eval.toml: profile `ci`: read nowhere.jsonl: No such file or directory (os error 2)
+    error: .config/agent-eval.toml: profile `ci`: read gate `pas_rate>=0.9`: use one of pass_rate>=X, pass_at_K>=X, pass_hat_K>=X, case_rate>=X, error_rate<=X, cap_hit_rate<=X, tokens_per_solved<=X, regression<=X, hard(TAG), coverage
+    error: .config/agent-eval.toml: profile `ci`: read gate `smal: coverage`: there is no set `smal`; did you mean `small`?
+    error: evals/labels/bad.jsonl:1:1: no label: missing field `set`
+    warning: evals/labels/gone.jsonl: there is no set `gone`, so nothing reads it
+    warning: evals/labels/gone.jsonl: there are no cases gone::b; take their labels out
+    warning: evals/labels/small.jsonl: there are no cases small::case-7; take their labels out
+    1 set, 1 case: 9 errors, 3 warnings
     -> 96
     "#);
 }
@@ -76,6 +109,14 @@ fn a_plan_estimates_by_the_baseline() {
     -> 0
     "#);
     assert!(!workspace.run_dir("latest").exists());
+}
+
+#[test]
+fn a_line_of_progress_reorders_nothing() {
+    let text = Workspace::with(&["good"]).read("evals/small.yaml").replace("id: case-0", r#"id: "a\u202Eb""#);
+    let ran = Workspace::empty().file("evals/small.yaml", &text).eval(&["--name", "it"]);
+    assert!(ran.err.contains(r"small::a\u{202e}b#0"), "{ran:?}");
+    assert!(!ran.err.contains('\u{202e}'), "{ran:?}");
 }
 
 #[test]
