@@ -157,8 +157,27 @@ async fn a_dropped_run_is_killed() {
     gone("86396").await;
 }
 
-#[test]
-fn what_a_system_lacks_is_said() {
-    let here = Isolation::here();
-    assert_eq!(here.to_string() == "full", here.namespaces && here.processes);
+#[tokio::test]
+async fn the_environment_of_the_evaluator_cannot_be_read() {
+    if !Isolation::here().environment {
+        eprintln!("skipped: the processes of the evaluator cannot be hidden here");
+        return;
+    }
+    // As who the evaluator is, it can be read from outside.
+    let own = std::fs::read_to_string("/proc/self/environ").expect("readable");
+    assert!(own.contains("CARGO_MANIFEST_DIR="));
+    let read = "umount /proc 2>/dev/null; cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n'; echo end";
+    let (_, ran) = run(read, &SandboxLimits::default()).await;
+    assert!(ran.stdout.ends_with("end\n") && !ran.stdout.contains("CARGO_MANIFEST_DIR="), "{ran:?}");
+}
+
+#[tokio::test]
+async fn root_does_not_run_what_it_is_given() {
+    let id = |what: &str| {
+        let output = std::process::Command::new("id").arg(what).output().expect("id");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let (_, ran) = run("id -u", &SandboxLimits::default()).await;
+    let told = Isolation::here().to_string().contains("programs run as root");
+    assert_eq!(ran.stdout == "0\n", told && id("-u") == "0\n", "{ran:?}");
 }
