@@ -181,3 +181,31 @@ async fn root_does_not_run_what_it_is_given() {
     let told = Isolation::here().to_string().contains("programs run as root");
     assert_eq!(ran.stdout == "0\n", told && id("-u") == "0\n", "{ran:?}");
 }
+
+#[tokio::test]
+async fn a_file_is_written_within_the_folder_alone() {
+    let outside = tempfile::tempdir().expect("a folder");
+    let target = outside.path().join("target");
+    std::fs::write(&target, "as it was").expect("written");
+    let sandbox = Sandbox::new().expect("a folder");
+    let error = |name: &str| sandbox.write(name, "new").expect_err("refused").to_string();
+    let remedy = "use a name within its folder";
+    for name in [target.to_str().expect("text"), "../out-of-a-sandbox", "a/../../b", ""] {
+        assert_eq!(error(name), format!("write {name} into a sandbox: {remedy}"));
+    }
+
+    // What an earlier program left.
+    let links = format!("ln -s {} file; ln -s {} folder; mkdir deep", target.display(), outside.path().display());
+    let links = sandbox.run("sh", ["-c", &links], &SandboxLimits::default()).await.expect("it runs");
+    assert_eq!(links.end, SandboxEnd::Exit(0), "{links:?}");
+    error("folder/target");
+    error("folder/other");
+    let written = ["file", "deep/file"].map(|name| sandbox.write(name, "new").expect("written"));
+    assert_eq!(written.map(|path| std::fs::read_to_string(path).expect("a file")), ["new", "new"]);
+    sandbox.write("file", "newer").expect("replaced");
+    let left: Vec<_> = std::fs::read_dir(outside.path()).expect("a folder").flatten().map(|e| e.file_name()).collect();
+    assert_eq!(
+        (left, std::fs::read_to_string(&target).expect("a file").as_str()),
+        (vec!["target".into()], "as it was")
+    );
+}
