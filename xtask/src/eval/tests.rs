@@ -133,6 +133,26 @@ fn the_sets_have_the_cases_that_their_pages_promise() {
 }
 
 #[test]
+fn nothing_of_a_set_names_a_local_path() {
+    let mut folders = vec![folder("")];
+    let (mut files, mut local) = (0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            files += 1;
+            let text = std::fs::read_to_string(&path).unwrap();
+            let found = ["/root", "/work", "/home/", "/Users/", "/tmp/"].into_iter().find(|place| text.contains(place));
+            local.extend(found.map(|place| (path, place)));
+        }
+    }
+    assert!(files > 40, "{files}");
+    assert_eq!(local, []);
+}
+
+#[test]
 fn no_two_cases_ask_the_same() {
     for set in ["sql", "calls", "rust"] {
         let set = load(set);
