@@ -7,7 +7,8 @@ use std::{
 };
 
 use agent_eval::{
-    Baseline, CassetteMode, EvalSet, ModelSource, Progress, Project, Report, RunOptions, TextOptions, Trial,
+    Baseline, CaseBaseline, CassetteMode, EvalSet, Gate, ModelSource, Progress, Project, Report, RunOptions,
+    TextOptions, Trial,
 };
 use serde_json::Value;
 
@@ -130,6 +131,22 @@ fn the_sets_have_the_cases_that_their_pages_promise() {
     assert_eq!(sizes("sql", &["easy", "medium", "hard"]), (50, vec![20, 18, 12]));
     assert_eq!(sizes("rust", &["easy", "medium", "hard"]), (30, vec![8, 15, 7]));
     assert_eq!(sizes("calls", &["simple", "multiple", "parallel", "irrelevance"]), (60, vec![20, 14, 14, 12]));
+}
+
+/// The gates of CI fail as soon as one trial fails that passed when the baselines were blessed.
+#[test]
+fn the_gates_of_ci_are_at_the_blessed_pass_rates() {
+    let profiles = include_str!("../../../.config/agent-eval.toml");
+    for set in Evals.subjects() {
+        let gate = format!("\"{set}: ");
+        let gate = profiles.lines().find_map(|line| line.trim().strip_prefix(&gate)?.strip_suffix("\","));
+        let gate: Gate = gate.unwrap_or_else(|| panic!("no gate of {set}")).parse().unwrap();
+        let Gate::PassRate(least) = gate else { panic!("{set}: {gate}") };
+        let cases = Baseline::read(&folder("baselines").join(format!("{set}.json"))).unwrap().cases;
+        let sum = |count: fn(&CaseBaseline) -> u64| cases.values().map(count).sum::<u64>() as f64;
+        let (passed, trials) = (sum(|case| case.passed), sum(|case| case.trials));
+        assert!((passed - 1.0) / trials < least && least <= passed / trials, "{set}: {passed} of {trials}, {least}");
+    }
 }
 
 #[test]
