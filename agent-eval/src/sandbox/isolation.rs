@@ -22,13 +22,22 @@ pub struct Isolation {
     pub processes: bool,
     /// The environment of the evaluating process, where keys may be, cannot be read.
     pub environment: bool,
-    root: bool,
-    /// As root: programs run as `nobody`.
-    as_nobody: bool,
+    user: User,
     apart: Apart,
     /// As root: what `nobody` can have without root's help. The number of processes is counted by user and namespace,
     /// so this is what keeps sandboxes from sharing their limit.
     nested: Apart,
+}
+
+/// As whom programs run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum User {
+    /// The caller, who is not root.
+    Caller,
+    /// Root, who cannot become `nobody` here.
+    Root,
+    /// The caller is root, and they are not.
+    Nobody,
 }
 
 /// What a program has of its own.
@@ -73,19 +82,24 @@ impl Isolation {
     }
 
     fn find(root: bool, works: impl Fn(&[&str]) -> bool) -> Self {
-        let as_nobody = root && works(&AS_NOBODY);
+        let user = match root {
+            false => User::Caller,
+            true if works(&AS_NOBODY) => User::Nobody,
+            true => User::Root,
+        };
+        let as_nobody = user == User::Nobody;
         let nested = if as_nobody { Apart::best(&AS_NOBODY, false, &works) } else { Apart::Nothing };
         let apart = Apart::best(&[], root, &works);
         let namespaces = apart != Apart::Nothing;
         let processes = if root { as_nobody } else { namespaces };
         let environment = as_nobody || apart == Apart::NamespacesAndProc;
-        Self { namespaces, processes, environment, root, as_nobody, apart, nested }
+        Self { namespaces, processes, environment, user, apart, nested }
     }
 
     /// The programs that keep another one apart, down to the shell that sets its limits.
     fn wrapper(self, limits_processes: bool) -> Vec<&'static str> {
-        let apart = self.apart.words(self.root);
-        let words = match (self.as_nobody && limits_processes, self.nested) {
+        let apart = self.apart.words(self.user != User::Caller);
+        let words = match (self.user == User::Nobody && limits_processes, self.nested) {
             (true, Apart::Nothing) => [&apart, &AS_NOBODY[..]].concat(),
             (true, nested) => [&AS_NOBODY[..], &nested.words(false)].concat(),
             (false, _) => apart,
@@ -97,7 +111,7 @@ impl Isolation {
 impl fmt::Display for Isolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lacks: Vec<&str> = [
-            (self.root && !self.as_nobody, "programs run as root"),
+            (self.user == User::Root, "programs run as root"),
             (!self.namespaces, "the network can be reached"),
             (!self.processes, "the number of processes is not limited"),
             (!self.environment, "the environment of the evaluating process can be read"),
@@ -117,7 +131,7 @@ pub(super) fn wrapper(limits_processes: bool) -> Vec<&'static str> {
 #[cfg(unix)]
 pub(super) fn hand_over(folder: &Path) -> io::Result<()> {
     const NOBODY: u32 = 65534;
-    if Isolation::here().as_nobody {
+    if Isolation::here().user == User::Nobody {
         std::os::unix::fs::chown(folder, Some(NOBODY), Some(NOBODY))?;
     }
     Ok(())
