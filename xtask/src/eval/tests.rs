@@ -143,7 +143,8 @@ fn the_gates_of_ci_are_at_the_blessed_pass_rates() {
         let gate: Gate = gate.unwrap_or_else(|| panic!("no gate of {set}")).parse().unwrap();
         let Gate::PassRate(least) = gate else { panic!("{set}: {gate}") };
         let cases = Baseline::read(&folder("baselines").join(format!("{set}.json"))).unwrap().cases;
-        let sum = |count: fn(&CaseBaseline) -> u64| cases.values().map(count).sum::<u64>() as f64;
+        let sum =
+            |count: fn(&CaseBaseline) -> u64| f64::from(u32::try_from(cases.values().map(count).sum::<u64>()).unwrap());
         let (passed, trials) = (sum(|case| case.passed), sum(|case| case.trials));
         assert!((passed - 1.0) / trials < least && least <= passed / trials, "{set}: {passed} of {trials}, {least}");
     }
