@@ -24,7 +24,8 @@ pub(super) fn found_in(draft: &str) -> Option<String> {
     words.iter().enumerate().find_map(|(at, (_, word))| match *word {
         "env" => {
             let behind = after(at)?.trim_start();
-            let is_macro = ["!", "as ", "/"].iter().any(|next| behind.starts_with(next));
+            let renamed = || words.get(at + 1).is_some_and(|(_, next)| *next == "as" && behind.starts_with(next));
+            let is_macro = behind.starts_with(['!', '/']) || renamed();
             is_macro.then(|| why("env!"))
         }
         // A module whose body is not here is in another file, and `#[path]` says in which.

@@ -169,6 +169,7 @@ fn what_reads_files_is_found_under_any_name() {
         ("const A: &str = \"\n// \"; fn f() { include!(\"x\") }", "`include`"),
         ("fn f() -> &'static str { env!(\"HOME\") }", "`env!`"),
         ("use std::env as e; fn f() -> &'static str { e!(\"HOME\") }", "`env!`"),
+        ("use std::env as\ne; fn f() -> &'static str { e!(\"HOME\") }", "`env!`"),
         ("fn f() -> &'static str { env /**/ !(\"HOME\") }", "`env!`"),
         ("fn f() { option_env!(\"HOME\"); }", "`option_env`"),
         ("std::arch::global_asm!(\".incbin \\\"/etc/passwd\\\"\");", "`global_asm`"),
