@@ -97,10 +97,10 @@ async fn what_a_loop_came_to_in_an_earlier_turn_does_not_end_this_one() {
     let mut steps = process.steps(false);
     go_on(&mut steps, &mut Vec::new()).await;
     let mut session = steps.session().clone();
-    let stops = |session: &Session| (LoopOutcome::stop_of_turn(session, "loop"), outcome(session).stop);
-    assert_eq!(stops(&session), (Some(StopReason::Completed), Some(StopReason::Completed)));
+    let ends = |session: &Session| (LoopOutcome::stop_of_turn(session, "loop"), outcome(session).stop);
+    assert_eq!(ends(&session), (Some(StopReason::Completed), Some(StopReason::Completed)));
     session.push("once more");
-    assert_eq!(stops(&session), (None, Some(StopReason::Completed)));
+    assert_eq!(ends(&session), (None, Some(StopReason::Completed)));
     assert_eq!(LoopOutcome::stop_of_turn(&session, "unknown"), None);
 }
 

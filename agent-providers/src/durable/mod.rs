@@ -103,10 +103,9 @@ impl Default for DurableOptions {
 /// the end of a turn, also of one that failed: a head (state, turn) and the messages in pieces of 64 KiB. So no value
 /// comes near the server's limit of 32 MiB for one message, whatever the conversation's length, and a turn writes what
 /// it said and the last piece, not the history again. A step that would bring the messages over 64 MiB fails before it is
-/// kept, and ends the turn. A key for each event would make as many entries as a long session
-/// has events, at each start of a turn; one value for all would write the whole history each turn. A turn that is taken
-/// up finds the pieces in its journal: they are read once, lazily. An administrator's *kill*, unlike `cancel`, ends a turn
-/// without storing it.
+/// kept, and ends the turn. A key for each event would make as many entries as a long session has events, at each start of
+/// a turn; one value for all would write the whole history each turn. A turn that is taken up finds the pieces in its
+/// journal: they are read once, lazily. An administrator's *kill*, unlike `cancel`, ends a turn without storing it.
 ///
 /// # Limits and errors
 ///
