@@ -146,7 +146,10 @@ mod tests {
         session.push(ChatMessage::user("again"));
         let snapshot = Fold { key: 1, stored: Stored { session, version: 3 }, from: 0 }.snapshot().unwrap();
         assert_eq!(SNAPSHOT_FORMAT, 1);
-        insta::assert_snapshot!(String::from_utf8(snapshot).unwrap());
+        insta::assert_snapshot!(
+            String::from_utf8(snapshot).unwrap(),
+            @r#"{"messages":[{"role":"user","contents":[{"text":"hi"}]},{"role":"assistant","author":"agent","contents":[{"text":"hello"}]},{"role":"user","contents":[{"text":"again"}]}],"state":{"key":1},"turn":{"number":1,"start":2},"recorded":false}"#
+        );
     }
 
     #[test]
