@@ -139,6 +139,7 @@ mod set;
 pub mod stats;
 mod subject;
 mod text;
+mod traces;
 mod trajectory;
 mod trial;
 

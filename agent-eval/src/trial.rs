@@ -66,6 +66,10 @@ pub struct Trial {
     /// Where in `events` each turn of a conversation begins; empty if nothing was said after the first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<usize>,
+    /// How each of these turns ended; empty in logs that do not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<crate::schemas::StopReason>")]
+    pub stops: Vec<StopReason>,
 }
 
 /// What one check said.

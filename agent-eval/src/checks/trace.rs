@@ -124,7 +124,7 @@ pub(super) fn stop(stops: &[StopReason]) -> Result<BuiltCheck> {
         Some(stop) => {
             Outcome::of(stops.contains(&stop), || format!("it ended: {stop}; expected is: {}", listed(&stops)))
         }
-        None => Outcome::unscored("the run has not ended"),
+        None => Outcome::unscored("it has not ended, or its log does not say how it did"),
     }))
 }
 

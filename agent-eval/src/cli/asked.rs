@@ -1,9 +1,6 @@
 //! What a run was asked for: it is kept with the run, which goes on with the same.
 
-use std::{
-    num::NonZeroUsize,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +10,7 @@ use super::{
     sets::Which,
     settings::{Settings, Verdicts},
 };
-use crate::{CassetteMode, ModelSource, Project, RunLog, RunOptions};
+use crate::{CassetteMode, ModelSource, Project, RunOptions};
 
 /// What was asked for, kept with the run: it goes on with the same.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -24,7 +21,13 @@ pub(super) struct Asked {
     pub(super) partition: Option<String>,
     pub(super) settings: Settings,
     pub(super) verdicts: Verdicts,
+    /// What was asked for, too, and is not kept, for it may have a secret in it: the options' names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) withheld: Vec<String>,
 }
+
+const BASE_URL: &str = "--base-url";
+const JUDGE_BASE_URL: &str = "--judge-base-url";
 
 impl Asked {
     pub(super) fn which(&self) -> Which {
@@ -41,15 +44,10 @@ impl Asked {
     pub(super) fn options(&self, project: &dyn Project) -> Outcome<RunOptions> {
         let settings = &self.settings;
         let default = RunOptions::default();
-        let jobs = match settings.jobs {
-            None => default.concurrency,
-            Some(jobs) => NonZeroUsize::new(jobs)
-                .ok_or_else(|| Fault::setup("run 0 trials at once: nothing would be run; give at least 1"))?,
-        };
         let judge = settings.judge.as_ref().map(|judge| project.client(judge, settings.judge_base_url.as_deref()));
         Ok(RunOptions {
             repeats: settings.repeats()?,
-            concurrency: jobs,
+            concurrency: settings.jobs()?.unwrap_or(default.concurrency),
             seed: settings.seed.unwrap_or(default.seed),
             retries: settings.retries.unwrap_or(default.retries),
             timeout: settings.timeout()?,
@@ -65,22 +63,36 @@ impl Asked {
 
     pub(super) fn keep(&self, dir: &Path) -> Outcome<()> {
         let mut kept = self.clone();
-        // What stands before an `@` may be a password.
-        let is_safe = |url: &String| !url.contains('@');
-        kept.settings.base_url = kept.settings.base_url.filter(is_safe);
-        kept.settings.judge_base_url = kept.settings.judge_base_url.filter(is_safe);
-        if RunLog::open(dir).is_ok() {
-            let what = "there is one of this name; `--resume` it, or take another name";
-            return Err(Fault::setup(format!("begin run `{}`: {what}", name_of(dir))));
-        }
+        // What stands before an `@` may be a password, and a query may have a key.
+        let is_secret = |url: &mut String| url.contains(['@', '?']);
+        let Settings { base_url, judge_base_url, .. } = &mut kept.settings;
+        let urls = [(BASE_URL, base_url), (JUDGE_BASE_URL, judge_base_url)];
+        let withheld = urls.into_iter().filter_map(|(name, url)| url.take_if(is_secret).map(|_| name.to_owned()));
+        kept.withheld = withheld.collect();
         let text = serde_json::to_string_pretty(&kept).map_err(|error| Fault::setup(error.to_string()))?;
         write(&dir.join(ASKED), &(text + "\n"))
+    }
+
+    /// The same with these settings, for a run that goes on. What was withheld must be among them: without it, another
+    /// service would be asked.
+    pub(super) fn with(self, settings: Settings, verdicts: Verdicts, dir: &Path) -> Outcome<Self> {
+        let given = [(BASE_URL, &settings.base_url), (JUDGE_BASE_URL, &settings.judge_base_url)];
+        let mut lost = given.iter().filter(|(name, url)| url.is_none() && self.withheld.iter().any(|of| of == name));
+        if let Some((name, _)) = lost.next() {
+            let what = format!("its `{name}` may have a secret in it, and was not kept; give it again");
+            return Err(Fault::setup(format!("go on with run `{}`: {what}", name_of(dir))));
+        }
+        Ok(Self { settings: settings.or(self.settings), verdicts: verdicts.or(self.verdicts), ..self })
     }
 
     pub(super) fn of(dir: &Path) -> Outcome<Self> {
         let path = dir.join(ASKED);
         let failed = |error: &dyn std::fmt::Display| {
-            Fault::setup(format!("go on with run `{}`: read {}: {error}", name_of(dir), path.display()))
+            Fault::setup(format!(
+                "go on with run `{}`: read {}: {error}; begin a new run",
+                name_of(dir),
+                path.display()
+            ))
         };
         let text = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
         serde_json::from_str(&text).map_err(|error| failed(&error))

@@ -24,7 +24,10 @@ impl Cap {
         let log = RunLog::open(Place::find()?.run(&self.run)?)?;
         let report = Report::of(&log, ReportOptions { min_gain: self.min_gain, ..ReportOptions::default() })?;
         if report.sets.iter().all(|set| set.loops.is_none()) {
-            return Err(Fault::setup(format!("advise a cap for run `{}`: it has no loop", self.run)));
+            return Err(Fault::setup(format!(
+                "advise a cap for run `{}`: it has no loop; name a run of a set whose subject is one",
+                self.run
+            )));
         }
         anstream::print!("{}", report.loops_text(&text_options(ExitRules::default())));
         Ok(0)

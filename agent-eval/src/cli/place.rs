@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -27,7 +28,9 @@ impl Place {
     pub(super) fn find() -> Outcome<Self> {
         let here =
             std::env::current_dir().map_err(|error| Fault::setup(format!("find the present folder: {error}")))?;
-        let is_root = |dir: &&Path| dir.join("evals").is_dir() || dir.join(profile::FILE).is_file();
+        let has_sets = |dir: &Path| dir.join("evals").is_dir() || dir.join(profile::FILE).is_file();
+        // The runs are in `target/evals`: no sets are there.
+        let is_root = |dir: &&Path| !dir.ends_with("target") && has_sets(dir);
         match here.ancestors().find(is_root) {
             Some(root) if root == here => Ok(Self { root: PathBuf::new() }),
             Some(root) => Ok(Self { root: root.to_owned() }),
@@ -50,7 +53,7 @@ impl Place {
         self.root.join("target").join("evals")
     }
 
-    /// The folder of a new run; named after the time if it has no name.
+    /// Makes the folder of a new run, which is named after the time if it has no name: no other process takes it then.
     pub(super) fn new_run(&self, name: Option<&str>) -> Outcome<PathBuf> {
         if let Some(name) = name {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -58,30 +61,40 @@ impl Place {
                 let what = "use letters, digits, `-`, `_` and `.`, and no name that has a meaning";
                 return Err(Fault::setup(format!("name a run `{name}`: {what}")));
             }
-            return Ok(self.runs().join(name));
+            let dir = self.runs().join(name);
+            // A folder without a log is of a run that came to nothing.
+            if !claim(&dir)? && dir.join(TRIALS).exists() {
+                let what = "there is one of this name; `--resume` it, or take another name";
+                return Err(Fault::setup(format!("begin run `{name}`: {what}")));
+            }
+            return Ok(dir);
         }
-        let now = rfc3339(SystemTime::now()).replace(':', "-");
-        let names = std::iter::once(now.clone()).chain((2..).map(|number| format!("{now}-{number}")));
-        let mut free = names.map(|name| self.runs().join(name)).filter(|dir| !dir.exists());
-        Ok(free.next().unwrap_or_else(|| self.runs().join(now)))
+        let now = self.runs().join(rfc3339(SystemTime::now()).replace(':', "-"));
+        let (mut dir, mut number) = (now.clone(), 1);
+        while !claim(&dir)? {
+            number += 1;
+            dir = PathBuf::from(format!("{}-{number}", now.display()));
+        }
+        Ok(dir)
     }
 
     /// A run by its folder, its name, or as `latest`: the one that began last.
     pub(super) fn run(&self, run: &str) -> Outcome<PathBuf> {
         if run == LATEST {
-            let what = || Fault::setup(format!("find the latest run: {} has none", self.runs().display()));
+            let what =
+                || Fault::setup(format!("find the latest run: {} has none; run the sets first", self.runs().display()));
             return self.all_runs().pop().ok_or_else(what);
         }
         let named = self.runs().join(run);
         let path = PathBuf::from(run);
-        let is_run = |dir: &PathBuf| ["trials.jsonl", ASKED].iter().any(|file| dir.join(file).is_file());
+        let is_run = |dir: &PathBuf| [TRIALS, ASKED].iter().any(|file| dir.join(file).is_file());
         if let Some(found) = [named, path].into_iter().find(is_run) {
             return Ok(found);
         }
         let known: Vec<String> = self.all_runs().iter().rev().map(|dir| name_of(dir)).collect();
         let hint = match nearest(run, known.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None if known.is_empty() => "there is none yet".to_owned(),
+            None if known.is_empty() => "there is none yet; run the sets first".to_owned(),
             None => format!("the last ones are {}", listed(known.iter().take(5))),
         };
         Err(Fault::setup(format!("find the run `{run}` in {}: {hint}", self.runs().display())))
@@ -100,6 +113,19 @@ impl Place {
         runs.into_iter().map(|(_, dir)| dir).collect()
     }
 }
+
+/// Makes a folder; false if it is there.
+fn claim(dir: &Path) -> Outcome<bool> {
+    let made = dir.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::create_dir(dir));
+    match made {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => Ok(false),
+        Err(error) => Err(Fault::setup(format!("create the folder {} of a run: {error}", dir.display()))),
+    }
+}
+
+/// A run's log, in its folder.
+const TRIALS: &str = "trials.jsonl";
 
 /// Where it is kept what was asked for, in a run's folder: before its log is there.
 pub(super) const ASKED: &str = "command.json";

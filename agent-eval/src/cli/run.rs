@@ -87,7 +87,7 @@ impl Run {
     pub(super) async fn run(self, project: &dyn Project) -> Outcome<u8> {
         let place = Place::find()?;
         let only_plan = self.only_plan;
-        let Planned { asked, dir, resume } = self.planned(&place)?;
+        let Planned { asked, name, goes_on } = self.planned(&place)?;
         let Asked { settings, verdicts, .. } = &asked;
         let sets = load_all(&place)?;
         let selection = asked.which().selection(&sets)?;
@@ -108,9 +108,14 @@ impl Run {
         let runs: Vec<SetRun<'_>> = with_subject
             .map(|(file, subject)| SetRun { set: &file.set, subject: subject.as_ref(), dir: Some(file.dir()) })
             .collect();
-        if resume.is_none() {
-            asked.keep(&dir)?;
-        }
+        let (dir, resume) = match goes_on {
+            Some((dir, resume)) => (dir, Some(resume)),
+            None => {
+                let dir = place.new_run(name.as_deref())?;
+                asked.keep(&dir)?;
+                (dir, None)
+            }
+        };
         let console = Arc::new(Console::new(
             settings.show_progress.unwrap_or_default(),
             settings.status_level.unwrap_or_default(),
@@ -148,7 +153,7 @@ impl Run {
         Ok(report.exit_code(&rules))
     }
 
-    /// What is to be run, and where it is kept.
+    /// What is to be run, and whether a run goes on with it.
     fn planned(self, place: &Place) -> Outcome<Planned> {
         let Self { which, mut settings, source, verdicts, profile, name, resume, rerun, only_plan: _ } = self;
         settings.mode = source.mode();
@@ -163,26 +168,26 @@ impl Run {
             let Which { substrings, filters, partition } = which;
             let settings = with_model(settings.or(profile.settings));
             let verdicts = verdicts.or(profile.verdicts);
-            let asked = Asked { substrings, filters, partition, settings, verdicts };
-            return Ok(Planned { asked, dir: place.new_run(name.as_deref())?, resume: None });
+            let asked = Asked { substrings, filters, partition, settings, verdicts, withheld: Vec::new() };
+            return Ok(Planned { asked, name, goes_on: None });
         };
         let dir = place.run(run.unwrap_or(LATEST))?;
         if !which.is_all() {
             let what = format!("go on with run `{}`: it has its own cases; name none", name_of(&dir));
             return Err(Fault::setup(what));
         }
-        let before = Asked::of(&dir)?;
-        let settings = settings.or(before.settings);
-        let verdicts = verdicts.or(before.verdicts);
-        Ok(Planned { asked: Asked { settings, verdicts, ..before }, dir, resume: Some(resume) })
+        let asked = Asked::of(&dir)?.with(settings, verdicts, &dir)?;
+        Ok(Planned { asked, name: None, goes_on: Some((dir, resume)) })
     }
 }
 
-/// What is to be run, and where it is kept.
+/// What is to be run.
 struct Planned {
     asked: Asked,
-    dir: PathBuf,
-    resume: Option<Resume>,
+    /// The name of a new run, if it is given one.
+    name: Option<String>,
+    /// The run that goes on.
+    goes_on: Option<(PathBuf, Resume)>,
 }
 
 /// The report of what was run before the run was broken off. Its gates are not judged: cases are missing.

@@ -66,6 +66,8 @@ impl Score {
         let judge_base_url = self.judge_base_url.or(profile.settings.judge_base_url);
         let judge = judge.map(|judge| project.client(&judge, judge_base_url.as_deref())).transpose()?;
         let judge_repeats = self.judge_repeats.or(profile.settings.judge_repeats);
+        let report = verdicts.report(&place, &names, &known)?;
+        let rules = verdicts.rules()?;
         let new = place.new_run(self.name.as_deref())?;
         let default = RunOptions::default();
         let options = RunOptions {
@@ -74,11 +76,11 @@ impl Score {
             judge_repeats: judge_repeats.unwrap_or(default.judge_repeats),
             gold_scorers: profile.settings.gold_scorers.unwrap_or(default.gold_scorers),
             progress: Some(Arc::new(Console::new(ShowProgress::None, StatusLevel::Fail))),
-            report: verdicts.report(&place, &names, &known)?,
+            report,
             ..default
         };
-        let rules = verdicts.rules()?;
-        let report = score(&log, &runs, options).await?;
+        // What cannot be scored leaves no empty folder.
+        let report = score(&log, &runs, options).await.inspect_err(|_| drop(std::fs::remove_dir(&new)))?;
         let written = write_reports(&report, &new, &Format::DEFAULT, &rules)?;
         print(&report, &rules);
         anstream::println!("\n         Run {}: {} in {}", name_of(&new), listed(&written), new.display());

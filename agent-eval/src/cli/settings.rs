@@ -1,6 +1,10 @@
 //! What can be set on the command line and in a profile.
 
-use std::{num::NonZeroU32, path::PathBuf, time::Duration};
+use std::{
+    num::{NonZeroU32, NonZeroUsize},
+    path::PathBuf,
+    time::Duration,
+};
 
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -200,6 +204,15 @@ impl Settings {
                 .map_err(|error| Fault::setup(format!("read the time limit `{text}`: {error}; write `90s` or `5m`")))
         };
         self.timeout.as_ref().map(parse).transpose()
+    }
+
+    /// How many trials run at once.
+    pub(super) fn jobs(&self) -> Outcome<Option<NonZeroUsize>> {
+        let given = |jobs| {
+            NonZeroUsize::new(jobs)
+                .ok_or_else(|| Fault::setup("run 0 trials at once: nothing would be run; give at least 1"))
+        };
+        self.jobs.map(given).transpose()
     }
 
     /// How often each case is run, whatever its set says.

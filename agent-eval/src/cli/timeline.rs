@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use agent_core::{ChatMessage, Content, Event, Role};
-use agent_loop::IterationRecord;
 
 use crate::{
     EvalCase, Input, IterationTrace, Trial,
     report::words::{count, one_line, printable, verdict_word},
     text::cut,
+    traces::traces,
 };
 
 /// How many characters of a call's arguments or a tool's answer are shown.
@@ -37,17 +37,15 @@ pub(super) fn lines(trial: &Trial, case: Option<&EvalCase>) -> Vec<Line> {
     let says = case.map(says).unwrap_or_default();
     let starts = if trial.turns.is_empty() { vec![0] } else { trial.turns.clone() };
     let mut starts = starts.into_iter().zip(says).peekable();
-    let mut iterations = trial.iterations.iter();
-    for (at, event) in trial.events.iter().enumerate() {
+    for (at, (event, trace)) in trial.events.iter().zip(traces(trial)).enumerate() {
         while let Some((_, said)) = starts.next_if(|(start, _)| *start <= at) {
             page.said(&said);
         }
-        page.event(event);
-        if IterationRecord::of(event).is_some()
-            && let Some(trace) = iterations.next()
-        {
+        // The event that ends an iteration says the feedback, with which the next one begins.
+        if let Some(trace) = trace {
             page.iteration(trace);
         }
+        page.event(event);
     }
     for (_, said) in starts {
         page.said(&said);

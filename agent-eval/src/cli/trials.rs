@@ -17,7 +17,9 @@ pub(super) fn named(log: &RunLog, name: &str) -> Outcome<Vec<Trial>> {
         }
     }
     if found.is_empty() {
-        return Err(Fault::setup(format!("find trial `{name}`: the run has no such trial yet")));
+        return Err(Fault::setup(format!(
+            "find trial `{name}`: the run has no such trial; without `#N` all of a case are meant, and `--resume` runs what is missing"
+        )));
     }
     Ok(found.into_values().collect())
 }

@@ -2,7 +2,7 @@
 
 use agent_core::Usage;
 
-use super::labels::Labels;
+use super::labels::{Labels, is_of_answer};
 use crate::{
     CheckOutcome, Confusion, JudgeReport, Outcome, Trial, Verdict,
     stats::{cohen_kappa, krippendorff_nominal, rogan_gladen},
@@ -13,14 +13,17 @@ use crate::{
 pub(super) struct Judged {
     passed: bool,
     votes: Vec<bool>,
+    /// Whether it is about the answer, of which labels are.
+    is_of_answer: bool,
     labels: Vec<bool>,
 }
 
 impl Judged {
     pub(super) fn all(trial: &Trial, labels: &Labels) -> Vec<Self> {
-        let judged = |CheckOutcome { check, outcome, .. }: &CheckOutcome| {
-            let labels = || labels.of(trial, check);
-            Self::of(outcome).map(|judged| Self { labels: labels(), ..judged })
+        let judged = |judged: &CheckOutcome| {
+            let is_of_answer = is_of_answer(judged, trial);
+            let labels = || if is_of_answer { labels.of(trial, &judged.check) } else { Vec::new() };
+            Self::of(&judged.outcome).map(|judged| Self { is_of_answer, labels: labels(), ..judged })
         };
         trial.outcomes.iter().filter_map(judged).collect()
     }
@@ -33,11 +36,12 @@ impl Judged {
             Verdict::Unscored | Verdict::Error => return None,
         };
         let votes = outcome.votes.clone();
-        (!votes.is_empty()).then_some(Self { passed, votes, labels: Vec::new() })
+        (!votes.is_empty()).then_some(Self { passed, votes, is_of_answer: true, labels: Vec::new() })
     }
 }
 
-/// The judges of a set; each outcome comes with what the case's label says, if it has one. None without outcomes.
+/// The judges of a set; each outcome comes with what the case's metadata say of its answer, if they do: where
+/// no label says it. None without outcomes.
 pub(super) fn judge_report<'a>(
     judged: impl Iterator<Item = (&'a Judged, Option<bool>)>,
     usage: Usage,
@@ -45,11 +49,12 @@ pub(super) fn judge_report<'a>(
     let mut units = Vec::new();
     let (mut outcomes, mut passed, mut repeats) = (0_u64, 0_u64, 0);
     let mut against = Confusion::default();
-    for (Judged { passed: pass, votes, labels }, of_case) in judged {
+    for (Judged { passed: pass, votes, is_of_answer, labels }, of_case) in judged {
         outcomes += 1;
         passed += u64::from(*pass);
         repeats = repeats.max(u32::try_from(votes.len()).unwrap_or(u32::MAX));
         units.push(votes.iter().map(|vote| u32::from(*vote)).collect::<Vec<u32>>());
+        let of_case = of_case.filter(|_| *is_of_answer && labels.is_empty());
         for label in labels.iter().copied().chain(of_case) {
             against.add(*pass, label);
         }

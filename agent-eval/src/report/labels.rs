@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    EvalCase, RunLog, Trial,
+    CheckOutcome, EvalCase, RunLog, Trial,
     load::{
         read_text,
         tree::{Spot, Tree, error_at},
@@ -67,11 +67,13 @@ impl Label {
         let mut wanted = Vec::new();
         let mut seen = HashSet::new();
         for trial in run.trials()? {
-            let Trial { key, outcomes, answer, .. } = trial?;
-            let judged = outcomes.into_iter().filter(|outcome| !outcome.outcome.votes.is_empty());
-            for outcome in judged {
+            let trial = trial?;
+            let is_judged =
+                |outcome: &&CheckOutcome| !outcome.outcome.votes.is_empty() && is_of_answer(outcome, &trial);
+            for outcome in trial.outcomes.iter().filter(is_judged) {
+                let Trial { key, answer, .. } = &trial;
                 let (set, case, answer) = (key.set.clone(), key.case.clone(), answer.clone());
-                let label = Self { set, case, check: Some(outcome.check), answer, good: None, note: None };
+                let label = Self { set, case, check: Some(outcome.check.clone()), answer, good: None, note: None };
                 if seen.insert(label.clone()) {
                     wanted.push(label);
                 }
@@ -112,6 +114,11 @@ impl Labels {
         let about = |(of, _): &&Said| of.as_deref().is_none_or(|of| of == check);
         self.0.get(&key).into_iter().flatten().filter(about).map(|(_, good)| *good).collect()
     }
+}
+
+/// Whether it is about the trial's answer, and not about what was said in an earlier turn.
+pub(super) fn is_of_answer(outcome: &CheckOutcome, trial: &Trial) -> bool {
+    outcome.turn.is_none_or(|turn| turn + 1 >= trial.turns.len())
 }
 
 /// `human_verdict` in a case's metadata: `pass` or `fail`.

@@ -114,7 +114,7 @@ pub(super) fn loop_report(
         supported_gain: supported_gain(trials, CONFIDENCE),
         confusion: confusion(&rows),
         wasted_iterations: rows.iter().zip(&firsts).map(|(row, first)| wasted(row, *first)).sum(),
-        stall_rate: stall_rate(&rows),
+        stall_rate: stall_rate(&rows, &firsts),
         oscillation_rate: oscillation_rate(&rows),
         diagnoses: Vec::new(),
         at_risk: curve.at_risk,
@@ -234,9 +234,15 @@ fn wasted(row: &Row, first: FirstPass) -> u64 {
     }
 }
 
-fn stall_rate(rows: &[&Row]) -> Option<f64> {
-    let later: u64 = rows.iter().map(|row| row.steps.len().saturating_sub(1) as u64).sum();
-    let stalls = rows.iter().flat_map(|row| &row.steps).filter(|step| step.draft == Draft::Stall).count();
+/// To repeat a draft that is good already is no fault of the writer: those after the first good one are left out.
+fn stall_rate(rows: &[&Row], firsts: &[FirstPass]) -> Option<f64> {
+    let to_first_pass = |(row, first): (&&Row, &FirstPass)| match first {
+        FirstPass::At(good) => *good as usize,
+        FirstPass::NeverWithin(_) | FirstPass::Censored(_) => row.steps.len(),
+    };
+    let later = || rows.iter().zip(firsts).flat_map(|pair| pair.0.steps.iter().take(to_first_pass(pair)).skip(1));
+    let stalls = later().filter(|step| step.draft == Draft::Stall).count();
+    let later = later().count();
     (later > 0).then(|| stalls as f64 / later as f64)
 }
 

@@ -186,7 +186,7 @@ pub struct LoopReport {
     pub confusion: Confusion,
     /// Iterations after the first draft that was good already, summed.
     pub wasted_iterations: u64,
-    /// Share of iterations (from the second on) that came to the same as the one before.
+    /// Share of iterations (from the second on, up to the first good draft) that came to the same as the one before.
     pub stall_rate: Option<f64>,
     /// Share of trials with at least 3 iterations that returned to an older draft.
     pub oscillation_rate: Option<f64>,

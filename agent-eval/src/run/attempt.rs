@@ -26,6 +26,8 @@ pub(super) struct Attempt {
     pub(super) timeout: Option<Duration>,
     pub(super) gold_scorers: bool,
     pub(super) wall: Wall,
+    /// The first so many turns: nobody knows how they ended.
+    pub(super) unknown_stops: usize,
 }
 
 /// Which time checks are told.
@@ -49,6 +51,7 @@ pub(super) struct Attempted {
     pub(super) usage: Usage,
     pub(super) judge_usage: Usage,
     pub(super) turns: Vec<usize>,
+    pub(super) stops: Vec<StopReason>,
     pub(super) stop: Option<StopReason>,
     pub(super) error: Option<TrialError>,
     pub(super) wall: Duration,
@@ -86,7 +89,7 @@ impl Attempt {
             };
             watch.seen.wall = started.elapsed();
             match ended {
-                Ok(Ok(stop)) => watch.seen.stop = Some(stop),
+                Ok(Ok(stop)) => watch.end_turn(stop),
                 Ok(Err(error)) => watch.seen.error = Some(error),
                 Err(_) => watch.seen.error = Some(timed_out(self.timeout)),
             }
@@ -166,6 +169,13 @@ impl<'a> Watch<'a> {
         self.seen.iterations.clear();
     }
 
+    fn end_turn(&mut self, stop: StopReason) {
+        self.seen.stop = Some(stop);
+        if self.attempt.checks.turns.len() > 1 {
+            self.seen.stops.push(stop);
+        }
+    }
+
     async fn see(&mut self, event: Event) {
         self.seen.usage += event.usage.unwrap_or_default();
         let ended = IterationRecord::of(&event).filter(|(name, _)| self.watches(name, &event));
@@ -239,7 +249,8 @@ impl<'a> Watch<'a> {
         let answer = answer_of(&self.seen.events[self.turn_start..]);
         let (checks, _) = self.judges();
         let turn = matches!(self.attempt.case.input, crate::Input::Turns(_)).then_some(self.turn);
-        let cx = self.cx(session, &answer, self.turn_start, self.seen.stop);
+        let stop = self.seen.stop.filter(|_| self.turn >= self.attempt.unknown_stops);
+        let cx = self.cx(session, &answer, self.turn_start, stop);
         let outcomes = judge(checks, &cx, turn, self.attempt.timeout).await;
         self.keep(outcomes);
     }

@@ -185,7 +185,11 @@ fn open(manifest: Manifest, sets: &[EvalSet], options: &RunOptions) -> Result<Op
     let kept = RunLog::open(dir)?;
     let changes = differences(&identity(kept.manifest(), kept.sets()), &identity(&manifest, sets));
     if !changes.is_empty() {
-        let context = format!("resume run `{}`: it is not the same run: {}", dir.display(), changes.join("; "));
+        let context = format!(
+            "resume run `{}`: it is not the same run: {}; undo that, or begin a new run",
+            dir.display(),
+            changes.join("; ")
+        );
         return Err(Error::new(ErrorKind::Conflict, context));
     }
     let log = Some(LogWriter::resume(dir)?);
@@ -250,7 +254,7 @@ impl Run<'_> {
         if self.options.fail_fast && verdict != Verdict::Pass {
             self.stop.store(true, Relaxed);
         }
-        let Attempted { events, turns, iterations, outcomes, answer, stop, error, wall, .. } = attempted;
+        let Attempted { events, turns, stops, iterations, outcomes, answer, stop, error, wall, .. } = attempted;
         let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
         let cassette_hits = hits.load(Relaxed);
         Some(Trial {
@@ -269,6 +273,7 @@ impl Run<'_> {
             cassette_hits,
             events,
             turns,
+            stops,
         })
     }
 
@@ -293,6 +298,7 @@ impl Run<'_> {
             timeout: options.timeout,
             gold_scorers: options.gold_scorers,
             wall: if options.cassettes == CassetteMode::Replay { Wall::None } else { Wall::Is },
+            unknown_stops: 0,
         };
         let mut task = AbortOnDrop(tokio::spawn(attempt.run()));
         (&mut task.0).await.unwrap_or_else(|error| match error.try_into_panic() {

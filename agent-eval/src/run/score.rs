@@ -87,6 +87,7 @@ async fn judge_again((trial, case): (Trial, &PlannedCase<'_>), options: &RunOpti
         timeout: options.timeout,
         gold_scorers: options.gold_scorers,
         wall,
+        unknown_stops: if trial.stops.is_empty() { trial.turns.len().saturating_sub(1) } else { 0 },
     };
     let attempted = attempt.run().await;
     let verdict = attempted.verdict();
@@ -99,6 +100,9 @@ struct Replayed {
     info: AgentInfo,
     turns: Vec<Vec<Event>>,
     next: std::sync::atomic::AtomicUsize,
+    /// How each turn ended, if the log says it.
+    stops: Vec<StopReason>,
+    /// How the last one ended.
     stop: StopReason,
 }
 
@@ -108,7 +112,13 @@ impl Replayed {
         let ends = starts.iter().copied().skip(1).chain([trial.events.len()]).collect::<Vec<_>>();
         let turns = starts.iter().zip(ends).map(|(start, end)| trial.events.get(*start..end).unwrap_or_default());
         let turns = turns.map(<[Event]>::to_vec);
-        Self { info: AgentInfo::named("replayed"), turns: turns.collect(), next: 0.into(), stop }
+        Self {
+            info: AgentInfo::named("replayed"),
+            turns: turns.collect(),
+            next: 0.into(),
+            stops: trial.stops.clone(),
+            stop,
+        }
     }
 }
 
@@ -120,8 +130,9 @@ impl Agent for Replayed {
     fn run<'a>(&'a self, session: &'a mut Session, _: &'a RunContext) -> Updates<'a> {
         let turn = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let events = self.turns.get(turn).map(Vec::as_slice).unwrap_or_default();
-        // How a turn ended that is not the last is not in the log; what ends a conversation is always the last.
-        let stop = if turn + 1 < self.turns.len() { StopReason::Completed } else { self.stop };
+        // Where the log does not say how an earlier turn ended, the conversation went on after it.
+        let earlier = || self.stops.get(turn).copied().unwrap_or(StopReason::Completed);
+        let stop = if turn + 1 < self.turns.len() { earlier() } else { self.stop };
         let events = events.iter().map(|event| {
             session.apply(event);
             Ok(Update::Event(event.clone()))

@@ -178,8 +178,8 @@ fn a_trial_is_shown_as_what_happened() {
     loops::at-2#1: pass, completed, 0 tokens, TIME
                 user: go
        TIME  writer (refine 1): draft 1
-       TIME  refine: not good
                 == iteration 1: the draft is a fail; not accepted by is-good: not good
+       TIME  refine: not good
        TIME  writer (refine 2): good
                 == iteration 2: the draft is a pass; accepted
                 check expected: pass
@@ -200,6 +200,59 @@ fn a_trial_is_shown_as_what_happened() {
     + check expected: fail: the answer is not the expected text
     +     - good
     +     + bad
+    -> 0
+    "#);
+}
+
+#[test]
+fn verdicts_are_shown_at_the_iterations_that_they_are_of() {
+    let turn = "{ say: go, expected: [good] }";
+    let set = format!(
+        "schema: agent-eval/1\nname: talk\nsubject: nested\ncases:\n  \
+         - {{ id: a, input: {{ turns: [{turn}, {turn}] }} }}\n"
+    );
+    let workspace = Workspace::empty().file("evals/talk.yaml", &set);
+    assert_eq!(workspace.eval(&["--name", "it", "--repeats", "2"]).code, Some(0));
+    insta::assert_snapshot!(workspace.eval(&["show", "it", "a#0"]).timeless(), @r#"
+    talk::a#0: pass, completed, 0 tokens, TIME
+                user: go
+       TIME  writer (outer 1, inner 1): draft
+       TIME  inner (outer 1): not good
+       TIME  writer (outer 1, inner 2): draft
+       TIME  outer: not good
+       TIME  writer (outer 2, inner 1): good
+                user: go
+       TIME  writer (outer 1, inner 1): other
+       TIME  inner (outer 1): not good
+       TIME  writer (outer 1, inner 2): other
+                == iteration 1: the draft is a fail; not accepted by is-good: not good
+       TIME  outer: not good
+       TIME  writer (outer 2, inner 1): good
+                == iteration 2: the draft is a pass; accepted
+                check expected (turn 0): pass
+                check expected (turn 1): pass
+    -> 0
+    "#);
+    insta::assert_snapshot!(workspace.eval(&["diff", "it", "a#0", "a#1"]).timeless(), @r#"
+    - talk::a#0: pass, completed, 0 tokens, TIME
+    + talk::a#1: pass, completed, 0 tokens, TIME
+
+      user: go
+      writer (outer 1, inner 1): draft
+      inner (outer 1): not good
+      writer (outer 1, inner 2): draft
+      outer: not good
+      writer (outer 2, inner 1): good
+      user: go
+      writer (outer 1, inner 1): other
+      inner (outer 1): not good
+      writer (outer 1, inner 2): other
+      == iteration 1: the draft is a fail; not accepted by is-good: not good
+      outer: not good
+      writer (outer 2, inner 1): good
+      == iteration 2: the draft is a pass; accepted
+      check expected (turn 0): pass
+      check expected (turn 1): pass
     -> 0
     "#);
 }

@@ -104,10 +104,10 @@ fn bad_options_say_what_to_give() {
     error: name a run `latest`: use letters, digits, `-`, `_` and `.`, and no name that has a meaning
     -> 96
 
-    error: find the latest run: target/evals has none
+    error: find the latest run: target/evals has none; run the sets first
     -> 96
 
-    error: find the run `yesterday` in target/evals: there is none yet
+    error: find the run `yesterday` in target/evals: there is none yet; run the sets first
     -> 96
 
     error: import from `promptfo`; known are `adk`, `inspect`, `promptfoo`, `pydantic`, `deepeval`, `bfcl`, `humaneval`
@@ -160,7 +160,7 @@ fn unknown_runs_and_cases_are_named_with_what_was_meant() {
     error: find case `cas-0`: the run has none of this name; did you mean `case-0`?
     -> 96
 
-    error: find trial `case-0#7`: the run has no such trial yet
+    error: find trial `case-0#7`: the run has no such trial; without `#N` all of a case are meant, and `--resume` runs what is missing
     -> 96
 
     error: find case `small::case-1`: the run has none of this name; did you mean `small::case-0`?
@@ -169,7 +169,7 @@ fn unknown_runs_and_cases_are_named_with_what_was_meant() {
     error: bless set `smal`: the run has no such set; did you mean `small`?
     -> 96
 
-    error: advise a cap for run `monday`: it has no loop
+    error: advise a cap for run `monday`: it has no loop; name a run of a set whose subject is one
     -> 96
     "#);
 }
@@ -184,6 +184,39 @@ fn a_run_of_the_same_name_is_kept() {
     -> 96
     "#);
     assert_eq!(workspace.read("target/evals/monday/trials.jsonl"), before);
+}
+
+#[test]
+fn a_log_that_cannot_be_read_is_kept_too() {
+    let workspace = Workspace::with(&["good"])
+        .file("target/evals/monday/trials.jsonl", "{}\n")
+        .file("target/evals/monday/command.json", "{}");
+    insta::assert_snapshot!(workspace.eval(&["--name", "monday"]).told(), @r#"
+    error: begin run `monday`: there is one of this name; `--resume` it, or take another name
+    -> 96
+    "#);
+    assert_eq!(workspace.read("target/evals/monday/command.json"), "{}");
+}
+
+#[test]
+fn a_run_of_unknown_settings_does_not_go_on() {
+    let workspace = Workspace::with(&["good"]).file("target/evals/monday/trials.jsonl", "{}\n");
+    insta::assert_snapshot!(workspace.eval(&["--resume", "monday"]).told(), @r#"
+    error: go on with run `monday`: read target/evals/monday/command.json: No such file or directory (os error 2); begin a new run
+    -> 96
+    "#);
+}
+
+#[test]
+fn the_folder_of_runs_is_no_project() {
+    let workspace = Workspace::with(&["good"]);
+    assert_eq!(workspace.eval(&["--name", "monday"]).code, Some(0));
+    for dir in ["target", "target/evals", "target/evals/monday"] {
+        let output = workspace.command(&["list"]).current_dir(workspace.path().join(dir)).output().unwrap();
+        let ran = ran(output);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.out.contains("small::case-0"), "{ran:?}");
+    }
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn a_run_goes_on_with_the_settings_that_it_began_with() {
     -> 96
     "#);
     insta::assert_snapshot!(workspace.eval(&["--resume", "it", "--model", "c:d"]).told(), @r#"
-    error: resume run `target/evals/it`: it is not the same run: /fingerprint/small/model: "a:b" -> "c:d"
+    error: resume run `target/evals/it`: it is not the same run: /fingerprint/small/model: "a:b" -> "c:d"; undo that, or begin a new run
     -> 96
     "#);
 }

@@ -49,6 +49,7 @@ impl Project for Scripted {
         Ok(match name {
             "acts" => Some(Box::new(Versioned(subject_fn(acts), source.model.clone()))),
             "loops" => Some(Box::new(subject_fn(loops))),
+            "nested" => Some(Box::new(subject_fn(nested))),
             "no-cassette" => return Err(Error::new(ErrorKind::Store, "read the cassette answers.jsonl")),
             _ => None,
         })
@@ -113,10 +114,23 @@ fn loops<'a>(trial: &'a TrialSpec<'a>) -> Made<'a> {
     for iteration in 1..=good_at.min(CAP) {
         writer = writer.says(if iteration == good_at { "good".to_owned() } else { format!("draft {iteration}") });
     }
+    let agent = until_good("refine", writer, 3);
+    Box::pin(async { Ok(Arc::new(agent) as _) })
+}
+
+/// A loop in a loop: the inner one ends at its cap, with the draft that it began with, before a good one follows; and
+/// the same in the next turn.
+fn nested<'a>(_: &'a TrialSpec<'a>) -> Made<'a> {
+    let drafts = ["draft", "draft", "good", "other", "other", "good"];
+    let writer = drafts.into_iter().fold(ScriptedAgent::new("writer"), ScriptedAgent::says);
+    let agent = until_good("outer", until_good("inner", writer, 2), 3);
+    Box::pin(async { Ok(Arc::new(agent) as _) })
+}
+
+fn until_good(name: &str, inner: impl Agent + 'static, cap: u32) -> LoopAgent {
     let is_good = evaluate_fn("is-good", |cx| {
         if cx.last.text() == "good" { LoopEvaluation::Satisfied } else { LoopEvaluation::feedback("not good") }
     });
-    let options = LoopOptions { max_iterations: NonZeroU32::new(3).unwrap(), ..LoopOptions::default() };
-    let agent = LoopAgent::new("refine", writer, options).evaluator(is_good);
-    Box::pin(async { Ok(Arc::new(agent) as _) })
+    let options = LoopOptions { max_iterations: NonZeroU32::new(cap).unwrap(), ..LoopOptions::default() };
+    LoopAgent::new(name, inner, options).evaluator(is_good)
 }

@@ -88,6 +88,39 @@ fn a_torn_line_and_errors_are_run_again() {
 }
 
 #[test]
+fn a_secret_address_is_not_kept_and_no_other_one_is_asked_instead() {
+    let workspace = Workspace::with(&["bad", "good"]);
+    for (name, url) in [("a", "http://me:secret@127.0.0.1:9"), ("b", "http://127.0.0.1:9/v1?key=secret")] {
+        for option in ["--base-url", "--judge-base-url"] {
+            let run = format!("{name}{option}");
+            let begin = workspace.eval(&["--name", &run, "--fail-fast", "-j", "1", "--live", option, url]);
+            assert_eq!(begin.code, Some(106), "{begin:?}");
+            assert!(!workspace.read(&format!("target/evals/{run}/command.json")).contains("secret"));
+            let told = workspace.eval(&["--resume", &run, "--fail-fast=false"]).told();
+            let expected = format!(
+                "error: go on with run `{run}`: its `{option}` may have a secret in it, and was not kept; give it again\n\
+                 -> 96\n"
+            );
+            assert_eq!(told, expected);
+            assert_eq!(workspace.eval(&["--resume", &run, "--fail-fast=false", option, url]).code, Some(0));
+        }
+    }
+}
+
+#[test]
+fn runs_that_begin_at_once_have_a_folder_each() {
+    let workspace = Workspace::with(&["slow"]);
+    let children: Vec<_> = (0..4).map(|_| workspace.command(&[]).spawn().unwrap()).collect();
+    for child in children {
+        let ran = ran(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let runs = fs::read_dir(workspace.path().join("target/evals")).unwrap();
+    let lines: Vec<usize> = runs.map(|run| workspace.lines(run.unwrap().file_name().to_str().unwrap())).collect();
+    assert_eq!(lines, [2; 4]);
+}
+
+#[test]
 fn two_processes_do_not_write_one_run() {
     let workspace = Workspace::with(&["hangs"]);
     let mut child = workspace.command(&["--name", "it"]).spawn().unwrap();

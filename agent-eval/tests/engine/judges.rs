@@ -105,6 +105,30 @@ async fn labels_are_about_an_answer_and_not_about_a_case() {
     assert_eq!((judges.sensitivity, judges.specificity, judges.corrected_rate), (Some(1.0), None, None));
 }
 
+#[tokio::test]
+async fn people_spoke_of_the_answer_and_not_of_earlier_turns() {
+    let dir = tempfile::tempdir().unwrap();
+    let judged = json!({ "say": "go", "checks": [{ "judge": { "rubric": "It is good." } }] });
+    let plain = json!({ "say": "go", "expected": ["good"] });
+    let set = set_with([
+        json!({ "id": "a", "input": { "turns": [judged, judged] }, "metadata": { "human_verdict": "pass" } }),
+        json!({ "id": "b", "input": { "turns": [judged, plain] }, "metadata": { "human_verdict": "pass" } }),
+    ]);
+    let options = RunOptions { log: Some(dir.path().into()), ..with_judge(judge(&[false, true, false])) };
+    set.run(&acts(|_| Act::Good), options).await.unwrap();
+    let run = RunLog::open(dir.path()).unwrap();
+    let mut labels = Label::wanted(&run).unwrap();
+    assert_eq!(labels.iter().map(|label| label.case.as_str()).collect::<Vec<_>>(), ["a"]);
+    let measured = |labels: Vec<Label>| {
+        let report = Report::of(&run, ReportOptions { labels, ..ReportOptions::default() }).unwrap();
+        let judges = report.sets[0].judges.clone().unwrap();
+        (judges.outcomes, judges.labels.accepted_good, judges.labels.accepted_bad, judges.labels.all())
+    };
+    assert_eq!(measured(Vec::new()), (3, 1, 0, 1), "by the cases' metadata");
+    labels[0].good = Some(false);
+    assert_eq!(measured(labels), (3, 0, 1, 1), "a label outweighs them");
+}
+
 #[test]
 fn a_line_that_is_no_label_is_shown_with_its_place() {
     let dir = tempfile::tempdir().unwrap();

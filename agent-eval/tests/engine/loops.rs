@@ -124,7 +124,7 @@ async fn the_checker_is_held_against_the_gold_checks() {
     let confusion = report.confusion;
     assert_eq!((confusion.accepted_good, confusion.accepted_bad, confusion.rejected_bad), (1, 1, 2));
     assert_eq!(report.wasted_iterations, 3);
-    assert_eq!(report.stall_rate, Some(3.0 / 7.0));
+    assert_eq!(report.stall_rate, Some(0.5), "what follows a good draft does not count");
     assert_eq!(report.oscillation_rate, Some(2.0 / 3.0));
     near(&report.pass_by_errors_fail, &[0.25; 4]);
     let golds: Vec<Verdict> = trials[1].iterations.iter().map(|trace| trace.gold).collect();
@@ -210,6 +210,17 @@ async fn each_diagnosis_prints_its_rule() {
     feedback does not reach the writer: 100 % of the later drafts equal the one before (>= 50 %)
     the loop accepts bad drafts: 300 of 300 accepted ones fail the gold checks; pass-by-k beyond their exit assumes that they would have gone on like the others
     ");
+}
+
+#[tokio::test]
+async fn a_good_draft_that_is_repeated_is_no_stall() {
+    let endless = subject_fn(|_| {
+        let agent = judged_by(&["bad", "good", "good", "good", "good"], |_, _| false, ContextMode::Shared);
+        Box::pin(async { Ok(Arc::new(agent) as _) })
+    });
+    let endless = run(&set_of(ids(300)), &endless, repeats(1)).await.0.loops.unwrap();
+    assert_eq!(endless.stall_rate, Some(0.0));
+    insta::assert_snapshot!(endless.diagnoses.join("\n"), @"the exit signal never fires: 100 % of the trials ended at the cap (>= 95 %)");
 }
 
 #[tokio::test]

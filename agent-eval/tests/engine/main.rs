@@ -9,5 +9,6 @@ mod reports;
 mod resume;
 mod running;
 mod scale;
+mod score;
 mod support;
 mod traps;

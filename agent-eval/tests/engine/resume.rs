@@ -104,13 +104,13 @@ async fn another_run_is_not_gone_on_with() {
     let shown = |error: &agent_core::Error| {
         let text = error.to_string();
         let from = text.find("it is not").unwrap_or_else(|| panic!("{text}"));
-        text[from..].chars().take(110).collect::<String>()
+        text[from..].chars().take(120).collect::<String>()
     };
     insta::assert_snapshot!(texts.iter().map(shown).collect::<Vec<_>>().join("\n"), @r#"
-    it is not the same run: /fingerprint/set/model: "scripted" -> "other"
-    it is not the same run: /seed: 5 -> 6
-    it is not the same run: /sets/set/cases/case-0001/expected: ["good"] -> ["better"]
-    it is not the same run: /sets/set/cases/case-0000/repeats: 3 -> 4; /sets/set/cases/case-0001: {"expected":["go
+    it is not the same run: /fingerprint/set/model: "scripted" -> "other"; undo that, or begin a new run
+    it is not the same run: /seed: 5 -> 6; undo that, or begin a new run
+    it is not the same run: /sets/set/cases/case-0001/expected: ["good"] -> ["better"]; undo that, or begin a new run
+    it is not the same run: /sets/set/cases/case-0000/repeats: 3 -> 4; /sets/set/cases/case-0001: {"expected":["good"],"id":
     "#);
 }
 

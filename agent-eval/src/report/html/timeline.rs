@@ -10,7 +10,8 @@ use super::{
     badge, concat,
 };
 use crate::{
-    CallMatcher, CheckOutcome, CheckSpec, EvalCase, ExpectedCalls, Input, IterationTrace, Trial, Verdict, run::turns_of,
+    CallMatcher, CheckOutcome, CheckSpec, EvalCase, ExpectedCalls, Input, IterationTrace, Trial, Verdict,
+    run::turns_of, traces::traces,
 };
 
 /// How many events of a trial are shown: so many from its beginning, and as many from its end.
@@ -245,21 +246,6 @@ impl Timeline<'_> {
         let rows = concat(self.trial.outcomes.iter().map(row));
         let _ = write!(text, "<h4>checks</h4>\n<ul class=\"checks\">\n{rows}</ul>\n");
     }
-}
-
-/// For each event the iteration that it ends, if it was judged. Of a conversation only the last turn's are: they are
-/// the last ones with their digests.
-fn traces(trial: &Trial) -> Vec<Option<&IterationTrace>> {
-    let mut left = trial.iterations.as_slice();
-    let mut traces = vec![None; trial.events.len()];
-    for (at, event) in trial.events.iter().enumerate().rev() {
-        let Some((last, rest)) = left.split_last() else { break };
-        let is_it = |(_, record): &(_, IterationRecord)| record.digest == last.digest && record.by == last.by;
-        if IterationRecord::of(event).as_ref().is_some_and(is_it) {
-            (traces[at], left) = (Some(last), rest);
-        }
-    }
-    traces
 }
 
 fn pretty(call: &ToolCall) -> String {

@@ -101,7 +101,6 @@ async fn each_diagnosis_stands_where_it_should() {
     no_exit
     - the exit signal never fires: 100 % of the trials ended at the cap (>= 95 %)
     - no evidence that feedback helps: with 5 iterations the loop passes +5.6 points against 5 fresh answers, and the 95 % interval has 0 (paired over cases)
-    - feedback does not reach the writer: 66 % of the later drafts equal the one before (>= 50 %)
     - the recommended cap is supported to 1.9 points only: 160 trials cannot rule out smaller gains
     lenient
     - feedback does not help: with 5 iterations the loop passes -21.7 points against 5 fresh answers (paired over cases; <= 0)
