@@ -153,9 +153,11 @@ impl Steps {
         self
     }
 
-    /// Reads from a session how the run ended that left it so, if it ended: asked where a run is taken up after an event
-    /// of another process. Without it, a process that is lost between a run's last event and its end lets a finished run
-    /// begin anew; a loop's outcome, for one, says that there is nothing left to do.
+    /// Reads from a session how its current [turn](Session::turn) ended, if it ended: asked where a run is taken up after
+    /// an event of another process. Without it, a process that is lost between a run's last event and its end lets a
+    /// finished run begin anew; a loop's outcome, for one, says that there is nothing left to do. It must not tell the
+    /// end of an earlier turn, nor that of a part of the agent: either would end the turn early. For a loop that is the
+    /// outermost agent, `LoopOutcome::stop_of_turn` does it.
     pub fn ended_by(mut self, end: impl Fn(&Session) -> Option<StopReason> + Send + 'static) -> Self {
         self.end = Some(Box::new(end));
         self

@@ -157,8 +157,55 @@ async fn a_dropped_run_is_killed() {
     gone("86396").await;
 }
 
-#[test]
-fn what_a_system_lacks_is_said() {
-    let here = Isolation::here();
-    assert_eq!(here.to_string() == "full", here.namespaces && here.processes);
+#[tokio::test]
+async fn the_environment_of_the_evaluator_cannot_be_read() {
+    if !Isolation::here().environment {
+        eprintln!("skipped: the processes of the evaluator cannot be hidden here");
+        return;
+    }
+    // As who the evaluator is, it can be read from outside.
+    let own = std::fs::read_to_string("/proc/self/environ").expect("readable");
+    assert!(own.contains("CARGO_MANIFEST_DIR="));
+    let read = "umount /proc 2>/dev/null; cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n'; echo end";
+    let (_, ran) = run(read, &SandboxLimits::default()).await;
+    assert!(ran.stdout.ends_with("end\n") && !ran.stdout.contains("CARGO_MANIFEST_DIR="), "{ran:?}");
+}
+
+#[tokio::test]
+async fn root_does_not_run_what_it_is_given() {
+    let id = |what: &str| {
+        let output = std::process::Command::new("id").arg(what).output().expect("id");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let (_, ran) = run("id -u", &SandboxLimits::default()).await;
+    let told = Isolation::here().to_string().contains("programs run as root");
+    assert_eq!(ran.stdout == "0\n", told && id("-u") == "0\n", "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_file_is_written_within_the_folder_alone() {
+    let outside = tempfile::tempdir().expect("a folder");
+    let target = outside.path().join("target");
+    std::fs::write(&target, "as it was").expect("written");
+    let sandbox = Sandbox::new().expect("a folder");
+    let error = |name: &str| sandbox.write(name, "new").expect_err("refused").to_string();
+    let remedy = "use a name within its folder";
+    for name in [target.to_str().expect("text"), "../out-of-a-sandbox", "a/../../b", ""] {
+        assert_eq!(error(name), format!("write {name} into a sandbox: {remedy}"));
+    }
+
+    // What an earlier program left.
+    let links = format!("ln -s {} file; ln -s {} folder; mkdir deep", target.display(), outside.path().display());
+    let links = sandbox.run("sh", ["-c", &links], &SandboxLimits::default()).await.expect("it runs");
+    assert_eq!(links.end, SandboxEnd::Exit(0), "{links:?}");
+    error("folder/target");
+    error("folder/other");
+    let written = ["file", "deep/file"].map(|name| sandbox.write(name, "new").expect("written"));
+    assert_eq!(written.map(|path| std::fs::read_to_string(path).expect("a file")), ["new", "new"]);
+    sandbox.write("file", "newer").expect("replaced");
+    let left: Vec<_> = std::fs::read_dir(outside.path()).expect("a folder").flatten().map(|e| e.file_name()).collect();
+    assert_eq!(
+        (left, std::fs::read_to_string(&target).expect("a file").as_str()),
+        (vec!["target".into()], "as it was")
+    );
 }

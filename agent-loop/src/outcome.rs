@@ -28,6 +28,13 @@ impl LoopOutcome {
         Some(Self { stop, by, why, iterations })
     }
 
+    /// Why the loop of this name ended in the session's current turn; none if it did not, whatever it came to in an
+    /// earlier one. Where the loop is the outermost agent, and only there, that is how the turn ended.
+    pub fn stop_of_turn(session: &Session, name: &str) -> Option<StopReason> {
+        let Progress { stop, turn, .. } = session.get(&Keys::new(name).record)?;
+        stop.filter(|_| turn == session.turn().number)
+    }
+
     /// Whether the work is done.
     pub fn passed(&self) -> bool {
         self.stop == Some(StopReason::Completed)

@@ -15,7 +15,7 @@ fn main() {
     divan::main();
 }
 
-/// A store is a line here. Those in files read the whole session and synchronise each append with the disk.
+/// A store is a line here. Those in files read the whole session and synchronize each append with the disk.
 const STORES: [(&str, Open); 3] = [
     ("memory", |_| Box::new(MemoryStore::new())),
     ("jsonl", |dir| Box::new(JsonlStore::open(dir.path()).expect("a store"))),

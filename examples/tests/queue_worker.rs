@@ -160,6 +160,43 @@ fn a_worker_that_does_not_know_that_it_lost_its_lease_cannot_append() {
     second.says("a: completed");
 }
 
+#[test]
+fn a_job_that_cannot_be_done_is_marked_and_the_next_one_is_done() {
+    let Some(database) = PostgresServer::start() else { return };
+    let dir = tempdir().unwrap();
+    let ledger = dir.path().join("ledger");
+    add(&database, "a");
+    Worker::start(&database, &ledger, "60000").says("a: completed");
+    execute(&database, "INSERT INTO agent_sessions (id, version) VALUES ('bad', 3)");
+    add(&database, "bad");
+    add(&database, "b");
+    // The first worker may have been killed before it could finish its job.
+    execute(&database, "UPDATE jobs SET leased_until = '-infinity'");
+    let lines: Vec<String> = Worker::start(&database, &ledger, "60000").lines.by_ref().collect();
+    let failed = "bad: failed: load session `bad`: not all of its events are there; \
+                  restore them from a backup, or delete the session";
+    for line in [failed, "b: completed"] {
+        assert!(lines.iter().any(|told| told == line), "{lines:#?}");
+    }
+    execute(&database, "DO $$ BEGIN ASSERT (SELECT stop LIKE 'failed: load%' FROM jobs WHERE session = 'bad'); END $$");
+}
+
+#[test]
+fn a_job_is_said_in_a_session_that_has_a_conversation_already() {
+    let Some(database) = PostgresServer::start() else { return };
+    let dir = tempdir().unwrap();
+    let ledger = dir.path().join("ledger");
+    add(&database, "a");
+    Worker::start(&database, &ledger, "60000").says("a: completed");
+    assert_eq!(counted(&ledger), each(1));
+    execute(&database, "DELETE FROM jobs");
+    add(&database, "a");
+    let mut second = Worker::start(&database, &ledger, "60000");
+    second.says("a: begun");
+    second.says("a: completed");
+    assert_eq!(counted(&ledger), each(2));
+}
+
 fn execute(database: &PostgresServer, statement: &str) {
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let (client, connection) = tokio_postgres::connect(&database.url(), NoTls).await.unwrap();

@@ -108,13 +108,12 @@ impl Run {
         let runs: Vec<SetRun<'_>> = with_subject
             .map(|(file, subject)| SetRun { set: &file.set, subject: subject.as_ref(), dir: Some(file.dir()) })
             .collect();
-        let (dir, resume) = match goes_on {
-            Some((dir, resume)) => (dir, Some(resume)),
-            None => {
-                let dir = place.new_run(name.as_deref())?;
-                asked.keep(&dir)?;
-                (dir, None)
-            }
+        let (dir, resume) = if let Some((dir, resume)) = goes_on {
+            (dir, Some(resume))
+        } else {
+            let dir = place.new_run(name.as_deref())?;
+            asked.keep(&dir)?;
+            (dir, None)
         };
         let console = Arc::new(Console::new(
             settings.show_progress.unwrap_or_default(),

@@ -3,8 +3,9 @@
 mod isolation;
 
 use std::{
-    fs, io,
-    path::{Path, PathBuf},
+    fs,
+    io::{self, Write as _},
+    path::{Component, Path, PathBuf},
     time::Duration,
 };
 
@@ -18,7 +19,8 @@ use crate::process;
 /// A temporary folder in which programs run with limits: for code that a model wrote.
 ///
 /// A program runs in the folder, with an environment of its own, in its own process group, under resource limits, and,
-/// where the system allows it, in namespaces of its own: without network, and with nothing left of it when it ends.
+/// where the system allows it, in namespaces of its own: without network, with no other processes in sight, and with
+/// nothing left of it when it ends.
 /// [`Isolation::here`] says what holds on this system. It can read what its user can read, and write where its user can:
 /// this is a fence against accidents and mischief of a model, not against an attacker who knows the kernel. Dropped, the
 /// folder is removed. It takes a POSIX shell, `sh`.
@@ -110,14 +112,19 @@ impl Sandbox {
         self.folder.path()
     }
 
-    /// Writes a file into the folder; `name` is relative to it.
+    /// Writes a file into the folder; `name` is relative to it. What has this name already is replaced: a program may
+    /// have left a link there, which is not followed.
     ///
     /// # Errors
-    /// What the file system says.
+    /// If the name leads out of the folder, itself or by a link; else what the file system says.
     pub fn write(&self, name: impl AsRef<Path>, text: &str) -> Result<PathBuf> {
-        let path = self.path().join(name);
-        fs::write(&path, text).map_err(failed(&format!("write {} into a sandbox", path.display())))?;
-        Ok(path)
+        let name = name.as_ref();
+        let within = name.components().all(|part| matches!(part, Component::Normal(_)));
+        if !within || name.file_name().is_none() {
+            let what = format!("write {} into a sandbox: use a name within its folder", name.display());
+            return Err(Error::new(ErrorKind::Invalid, what));
+        }
+        write_within(self.path(), name, text).map_err(failed(&format!("write {} into a sandbox", name.display())))
     }
 
     /// Runs a program in the folder, to its end or to a limit. It reads no input. Of the environment it gets `PATH`
@@ -144,6 +151,21 @@ impl Sandbox {
         let end = ended.status.map_or(SandboxEnd::TimeLimit, isolation::end_of);
         Ok(SandboxRun { end, stdout: text(ended.stdout), stderr: text(ended.stderr) })
     }
+}
+
+fn write_within(folder: &Path, name: &Path, text: &str) -> io::Result<PathBuf> {
+    let path = folder.join(name);
+    for parent in path.ancestors().skip(1).take_while(|parent| *parent != folder) {
+        if fs::symlink_metadata(parent)?.is_symlink() {
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, "there is a link on its way"));
+        }
+    }
+    if fs::symlink_metadata(&path).is_ok() {
+        fs::remove_file(&path)?;
+    }
+    // Unlike `fs::write`, this fails if there is a link.
+    fs::File::create_new(&path)?.write_all(text.as_bytes())?;
+    Ok(path)
 }
 
 /// Sets the limits and runs the program. A limit that is lower already stays.

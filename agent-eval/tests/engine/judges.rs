@@ -108,11 +108,11 @@ async fn labels_are_about_an_answer_and_not_about_a_case() {
 #[tokio::test]
 async fn people_spoke_of_the_answer_and_not_of_earlier_turns() {
     let dir = tempfile::tempdir().unwrap();
-    let judged = json!({ "say": "go", "checks": [{ "judge": { "rubric": "It is good." } }] });
+    let asked = json!({ "say": "go", "checks": [{ "judge": { "rubric": "It is good." } }] });
     let plain = json!({ "say": "go", "expected": ["good"] });
     let set = set_with([
-        json!({ "id": "a", "input": { "turns": [judged, judged] }, "metadata": { "human_verdict": "pass" } }),
-        json!({ "id": "b", "input": { "turns": [judged, plain] }, "metadata": { "human_verdict": "pass" } }),
+        json!({ "id": "a", "input": { "turns": [asked, asked] }, "metadata": { "human_verdict": "pass" } }),
+        json!({ "id": "b", "input": { "turns": [asked, plain] }, "metadata": { "human_verdict": "pass" } }),
     ]);
     let options = RunOptions { log: Some(dir.path().into()), ..with_judge(judge(&[false, true, false])) };
     set.run(&acts(|_| Act::Good), options).await.unwrap();

@@ -12,9 +12,9 @@ use crate::support::*;
 /// Writes a page to be looked at, to the path in `AGENT_EVAL_PAGE`, with JUnit XML and Markdown beside it:
 /// `AGENT_EVAL_PAGE=/tmp/page.html cargo test -p agent-eval --test engine -- --ignored a_page_to_look_at`.
 #[tokio::test]
-#[ignore = "writes a page for a person"]
+#[ignore = "writes a page for a person, to the path in `AGENT_EVAL_PAGE`"]
 async fn a_page_to_look_at() {
-    let Some(path) = std::env::var_os("AGENT_EVAL_PAGE") else { return };
+    let path = std::env::var_os("AGENT_EVAL_PAGE").expect("the path of the page in `AGENT_EVAL_PAGE`");
     let dir = tempfile::tempdir().unwrap();
     let judge = || {
         (0..120).fold(ScriptedClient::new(), |judge, at| {

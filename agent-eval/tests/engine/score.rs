@@ -48,7 +48,8 @@ async fn each_turn_ended_as_it_did() {
     let mut lines: Vec<Value> =
         fs::read_to_string(&path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines[1].as_object_mut().unwrap().remove("stops").is_some());
-    fs::write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
     let old = judged(dir.path(), &set, &subject).await;
     let stops: Vec<&Outcome> =
         old[0].outcomes.iter().filter(|outcome| outcome.check == "stop").map(|outcome| &outcome.outcome).collect();

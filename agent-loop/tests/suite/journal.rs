@@ -41,7 +41,7 @@ impl Process {
         let options = if forgets { fresh(5) } else { cap(5) };
         let agent = LoopAgent::new("loop", agent, options).evaluator(until(3));
         let steps = Steps::new(agent, Session::new(), RunContext::default());
-        steps.ended_by(|session| LoopOutcome::of(session, "loop")?.stop)
+        steps.ended_by(|session| LoopOutcome::stop_of_turn(session, "loop"))
     }
 }
 
@@ -89,6 +89,19 @@ fn answers(journal: &[Step]) -> u32 {
 fn told(session: &Session) -> (Option<StopReason>, Vec<[Option<String>; 2]>) {
     let LoopOutcome { stop, iterations, .. } = outcome(session);
     (stop, iterations.into_iter().map(|iteration| [iteration.by, iteration.feedback]).collect())
+}
+
+#[tokio::test]
+async fn what_a_loop_came_to_in_an_earlier_turn_does_not_end_this_one() {
+    let mut process = Process::default();
+    let mut steps = process.steps(false);
+    go_on(&mut steps, &mut Vec::new()).await;
+    let mut session = steps.session().clone();
+    let ends = |session: &Session| (LoopOutcome::stop_of_turn(session, "loop"), outcome(session).stop);
+    assert_eq!(ends(&session), (Some(StopReason::Completed), Some(StopReason::Completed)));
+    session.push("once more");
+    assert_eq!(ends(&session), (None, Some(StopReason::Completed)));
+    assert_eq!(LoopOutcome::stop_of_turn(&session, "unknown"), None);
 }
 
 #[tokio::test]

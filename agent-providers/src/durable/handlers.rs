@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     Inner, Rejection, Reply, Status, Words,
     live::{Live, Lives},
-    parts::{HEAD, Parts, join, pieces, split},
-    turn::{Ask, Failure, Journal, ask, failure, turn},
+    parts::{HEAD, Parts, join, pieces, size, split},
+    turn::{Ask, Failure, Journal, ask, failure, nobody_waits, turn},
     types::Answer,
 };
 
@@ -57,11 +57,12 @@ impl Handlers {
         let stored = load(|key| cx.get(key)).await?;
         let new = |run| Ok(self.inner.steps(cx.key(), join(&stored)?, run));
         let run = RunContext::new(self.inner.limits);
-        let entered = self.lives.enter(cx.invocation_id(), cx.key(), run, new).map_err(|error| terminal(&error))?;
+        let entered =
+            self.lives.enter(cx.invocation_id(), size(&stored), run, new).map_err(|error| terminal(&error))?;
         let words = words.into_inner().map(Into::into);
         let reply = play(&cx, self.inner.retries.clone(), entered.live(), words).await;
         // What was recorded stays, however the turn ended.
-        let session = entered.live().session().await;
+        let session = entered.end().await;
         store(&cx, &stored, &session)?;
         reply.map(Json).map_err(|failure| TerminalError::from(failure).into())
     }
@@ -96,9 +97,10 @@ impl Handlers {
     #[handler]
     async fn cancel(&self, cx: SharedObjectContext<'_>) -> HandlerResult<Json<bool>> {
         let Some(invocation) = kept(&cx).await?.invocation else { return Ok(Json(false)) };
+        // Restate tells the turn at its next step. Here, it need not wait for that. It may have ended meanwhile, and the
+        // next one begun, which nobody wants to cancel.
+        self.lives.cancel(&invocation);
         cx.invocation_handle(invocation).cancel();
-        // Restate tells the turn at its next step. Here, it need not wait for that.
-        self.lives.cancel(cx.key());
         Ok(Json(true))
     }
 }
@@ -109,15 +111,13 @@ async fn kept(cx: &SharedObjectContext<'_>) -> Result<Kept, TerminalError> {
 
 /// Gives an answer to whoever waits for it. Of several answers to one call the first counts.
 async fn answer(cx: &SharedObjectContext<'_>, answer: Answer) -> HandlerResult<()> {
-    let waits = kept(cx).await?.waits;
+    let Kept { status, waits, .. } = kept(cx).await?;
     if let Some(wait) = waits.iter().find(|wait| wait.call_id == answer.call_id) {
         cx.resolve_awakeable(&wait.awakeable, Json(answer));
         return Ok(());
     }
-    let open: Vec<String> = waits.iter().map(|wait| format!("`{}`", wait.call_id)).collect();
-    let open = if open.is_empty() { "none".to_owned() } else { open.join(", ") };
-    let message = format!("answer to `{}`, which does not wait for one; those that do: {open}", answer.call_id);
-    Err(TerminalError::new_with_code(404, message).into())
+    let waiting: Vec<&str> = waits.iter().map(|wait| &*wait.call_id).collect();
+    Err(TerminalError::new_with_code(404, nobody_waits(&answer.call_id, &status, &waiting)).into())
 }
 
 /// A turn over Restate's journal. Boxed, as all that borrows a context: else the compiler cannot tell that it is `Send`.

@@ -6,8 +6,10 @@ use std::{
     time::Duration,
 };
 
-use agent_core::{Result, RunContext, Session, Spent, Step, Steps};
+use agent_core::{Event, Result, RunContext, Session, Spent, Step, Steps};
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
+
+use super::parts::{LIMIT, size, split};
 
 /// How long a run is kept that nobody goes on with: its turn may go on in another process.
 const KEPT: Duration = Duration::from_hours(1);
@@ -22,6 +24,8 @@ struct State {
     /// Those of an attempt before, whose run is under way. They are ahead of the replay, which must see the session as it
     /// was; so they take over when it has come as far.
     parked: Option<Parked>,
+    /// At most so many bytes the session is as it is stored: what it was, and what came since.
+    bytes: usize,
 }
 
 /// Steps that stand still between two attempts.
@@ -31,8 +35,9 @@ pub(super) struct Parked {
 }
 
 impl Live {
-    pub(super) fn new(steps: Steps, parked: Option<Parked>) -> Arc<Self> {
-        Arc::new(Self(AsyncMutex::new(State { steps, taken: 0, parked }.resumed())))
+    /// `bytes`: those of the stored session.
+    pub(super) fn new(steps: Steps, parked: Option<Parked>, bytes: usize) -> Arc<Self> {
+        Arc::new(Self(AsyncMutex::new(State { steps, taken: 0, parked, bytes }.resumed())))
     }
 
     /// Asks the steps for something.
@@ -40,11 +45,28 @@ impl Live {
         ask(&mut self.0.lock().await.steps).await
     }
 
+    /// An error if the session could not be stored with this step: then it must not be accepted.
+    pub(super) async fn check(&self, step: &Step) -> Result<()> {
+        let Step::Event { event, .. } = step else { return Ok(()) };
+        let mut state = self.0.lock().await;
+        let more = length(event);
+        if state.bytes + more > LIMIT {
+            // What was rewound still counts: now exactly.
+            let mut session = state.steps.session().clone();
+            session.apply(event);
+            state.bytes = size(&split(&session)?).saturating_sub(more);
+        }
+        Ok(())
+    }
+
     /// The next step is in the journal, or its failure is.
     pub(super) async fn accept(&self, step: Option<&Step>) {
         let mut state = self.0.lock().await;
         if let Some(step) = step {
             state.steps.accept(step);
+            if let Step::Event { event, .. } = step {
+                state.bytes += length(event);
+            }
         }
         state.taken += 1;
         state.resume();
@@ -58,6 +80,11 @@ impl Live {
     pub(super) async fn cancel(&self) {
         self.0.lock().await.steps.cx().cancel().cancel();
     }
+}
+
+/// At least what it adds to the stored session, in bytes.
+fn length(event: &Event) -> usize {
+    serde_json::to_vec(event).map_or(0, |json| json.len())
 }
 
 impl State {
@@ -79,7 +106,6 @@ impl State {
 pub(super) struct Lives(Mutex<HashMap<String, Entry>>);
 
 struct Entry {
-    key: String,
     /// Shares the cancellation with the turn's steps.
     run: RunContext,
     /// What the last attempt left, and when.
@@ -88,10 +114,11 @@ struct Entry {
 
 impl Lives {
     /// An attempt at the turn of this invocation: `make` gives its steps as they are before the journal, in a context.
+    /// `bytes`: those of the stored session.
     pub(super) fn enter(
         &self,
         invocation: &str,
-        key: &str,
+        bytes: usize,
         run: RunContext,
         make: impl FnOnce(RunContext) -> Result<Steps>,
     ) -> Result<Entered<'_>> {
@@ -101,14 +128,16 @@ impl Lives {
         // The same cancellation before and after the parked steps take over.
         let run =
             parked.as_ref().map_or(run, |parked| parked.steps.cx().taken_up(parked.steps.cx().id(), Spent::default()));
-        let live = Live::new(make(run.clone())?, parked);
-        lives.insert(invocation.to_owned(), Entry { key: key.to_owned(), run, parked: None });
+        let live = Live::new(make(run.clone())?, parked, bytes);
+        lives.insert(invocation.to_owned(), Entry { run, parked: None });
         Ok(Entered { lives: self, invocation: invocation.to_owned(), live: Some(live) })
     }
 
-    /// Cancels what is under way for this key.
-    pub(super) fn cancel(&self, key: &str) {
-        self.lives().values().filter(|entry| entry.key == key).for_each(|entry| entry.run.cancel().cancel());
+    /// Cancels the turn of this invocation, and no other of its session's.
+    pub(super) fn cancel(&self, invocation: &str) {
+        if let Some(entry) = self.lives().get(invocation) {
+            entry.run.cancel().cancel();
+        }
     }
 
     fn lives(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
@@ -127,12 +156,17 @@ impl Entered<'_> {
     pub(super) fn live(&self) -> &Arc<Live> {
         self.live.as_ref().expect("it is taken at the end only")
     }
+
+    /// The turn is over, and so is its run; the session that it left.
+    pub(super) async fn end(mut self) -> Session {
+        self.live.take().expect("it is taken at the end only").session().await
+    }
 }
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         let state = self.live.take().and_then(Arc::into_inner).map(|live| live.0.into_inner());
-        let parked = state.and_then(|State { steps, taken, parked }| {
+        let parked = state.and_then(|State { steps, taken, parked, .. }| {
             parked.or_else(|| steps.is_running().then_some(Parked { steps, taken }))
         });
         let mut lives = self.lives.lives();

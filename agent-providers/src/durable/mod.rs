@@ -89,11 +89,12 @@ impl Default for DurableOptions {
 ///
 /// An agent's run has an end of its own, an entry after its last event. A process that is lost between the two leaves a
 /// finished run that looks interrupted; [`ended_by`](Self::ended_by) tells them apart. Give it for loops:
-/// `.ended_by(|session| LoopOutcome::of(session, "my loop")?.stop)`.
+/// `.ended_by(|session| LoopOutcome::stop_of_turn(session, "my loop"))`, only where the loop is the outermost agent.
 ///
 /// **An approval** suspends the invocation on an awakeable, one for each call: nothing waits in the worker, however long it
 /// takes, and calls may be answered one by one. **A cancellation** lets the run end by itself, so that each call has a
-/// result and a loop its record; at once in the worker that gets it, else after the step that is under way.
+/// result and a loop its record; at once in the worker that gets it, else after the step that is under way. A turn that is
+/// cancelled while it waits ends where it is: the calls stay open, and the next `say` may bring the answers, as a message.
 ///
 /// # What is kept
 ///
@@ -101,10 +102,10 @@ impl Default for DurableOptions {
 /// server drops it a day after the turn (its `journal-retention`). The session is in the object's own state, written at
 /// the end of a turn, also of one that failed: a head (state, turn) and the messages in pieces of 64 KiB. So no value
 /// comes near the server's limit of 32 MiB for one message, whatever the conversation's length, and a turn writes what
-/// it said and the last piece, not the history again. A key for each event would make as many entries as a long session
-/// has events, at each start of a turn; one value for all would write the whole history each turn. A turn that is taken
-/// up finds the pieces in its journal: they are read once, lazily. An administrator's *kill*, unlike `cancel`, ends a turn
-/// without storing it.
+/// it said and the last piece, not the history again. A step that would bring the messages over 64 MiB fails before it is
+/// kept, and ends the turn. A key for each event would make as many entries as a long session has events, at each start of
+/// a turn; one value for all would write the whole history each turn. A turn that is taken up finds the pieces in its
+/// journal: they are read once, lazily. An administrator's *kill*, unlike `cancel`, ends a turn without storing it.
 ///
 /// # Limits and errors
 ///
@@ -156,7 +157,7 @@ impl DurableAgent {
         self
     }
 
-    /// Reads from a session how the turn ended that left it so, if it ended; see [`Steps::ended_by`].
+    /// Reads from a session how its current turn ended, if it ended; see [`Steps::ended_by`].
     pub fn ended_by(mut self, end: impl Fn(&Session) -> Option<StopReason> + Send + Sync + 'static) -> Self {
         Arc::make_mut(&mut self.inner).end = Some(Arc::new(end));
         self

@@ -12,9 +12,14 @@ pub(super) const HEAD: &str = "session";
 /// A piece is closed by the message that brings it to this size.
 const FULL: usize = 64 * 1024;
 
-/// The keys of the pieces. The engine wants keys that outlive its context; and 64 MiB of messages are more than its
-/// limits let through.
-static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| (0..1024).map(|piece| format!("messages {piece}")).collect());
+/// The most pieces. Few in tests, which need not fill them with 64 MiB.
+const MOST: usize = if cfg!(test) { 16 } else { 1024 };
+
+/// A session of no more bytes can be stored, whatever it holds.
+pub(super) const LIMIT: usize = MOST * FULL;
+
+/// The keys of the pieces. The engine wants keys that outlive its context.
+static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| (0..MOST).map(|piece| format!("messages {piece}")).collect());
 
 /// Keys and JSON texts.
 pub(super) type Parts = BTreeMap<&'static str, String>;
@@ -30,7 +35,7 @@ struct Head {
 /// The key of a piece of the messages.
 fn key(piece: usize) -> Result<&'static str> {
     KEYS.get(piece).map(String::as_str).ok_or_else(|| {
-        let most = KEYS.len() * FULL / 1024 / 1024;
+        let most = LIMIT / 1024 / 1024;
         let context =
             format!("store a session of more than {most} MiB; begin a new one, or let a loop forget (`Fresh`)");
         Error::new(ErrorKind::Store, context)
@@ -62,6 +67,11 @@ pub(super) fn split(session: &Session) -> Result<Parts> {
     let head = Head { pieces: parts.len(), session: whole };
     parts.insert(HEAD, serde_json::to_string(&head).map_err(failed)?);
     Ok(parts)
+}
+
+/// How many bytes they are.
+pub(super) fn size(parts: &Parts) -> usize {
+    parts.values().map(String::len).sum()
 }
 
 /// The keys of the pieces that this head tells of.

@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 use super::{
     Reply, Status,
     live::{Live, Lives},
-    turn::{Ask, Failure, Journal, ask, failure, turn},
+    parts::{LIMIT, size, split},
+    turn::{Ask, Failure, Journal, ask, failure, nobody_waits, turn},
     types::Answer,
 };
 
@@ -169,10 +170,15 @@ struct World {
 
 impl World {
     fn live(&self, lines: &'static [&'static [&'static str]]) -> Arc<Live> {
-        Live::new(self.steps(lines, RunContext::default()), None)
+        self.live_on(Session::new(), lines)
     }
 
-    fn steps(&self, lines: &'static [&'static [&'static str]], run: RunContext) -> Steps {
+    fn live_on(&self, session: Session, lines: &'static [&'static [&'static str]]) -> Arc<Live> {
+        let bytes = size(&split(&session).unwrap());
+        Live::new(self.steps(session, lines, RunContext::default()), None, bytes)
+    }
+
+    fn steps(&self, session: Session, lines: &'static [&'static [&'static str]], run: RunContext) -> Steps {
         let tool = |name, count: &Count| {
             let count = count.clone();
             tool_fn(name, "Does it.", move |_: Value, _: ToolContext| {
@@ -184,7 +190,7 @@ impl World {
         let agent = ChatAgent::new("clerk", model, ChatAgentOptions::default())
             .tool(tool("look", &self.looked))
             .tool(tool("pay", &self.paid).needs_approval());
-        let steps = Steps::new(agent, Session::new(), run);
+        let steps = Steps::new(agent, session, run);
         steps.ended_by(|session| {
             let last = session.messages().last()?;
             let is_answer = last.role == Role::Assistant && !last.text().is_empty();
@@ -202,6 +208,8 @@ async fn go(journal: &mut Memory, live: &Arc<Live>) -> Result<Reply, Failure> {
 fn lines(session: &Session) -> Vec<String> {
     session.messages().iter().map(|message| format!("{:?} {:?}", message.role, message.contents)).collect()
 }
+
+const LONG: &[&[&str]] = &[&["look"; 8] as &[&str]; 64];
 
 const ERRAND: &[&[&str]] = &[&["look"], &["pay"], &["look", "look"], &["All done."]];
 
@@ -263,6 +271,52 @@ async fn a_turn_that_is_cancelled_while_it_waits_keeps_its_question() {
     let status = book.lock().unwrap().shown.last().cloned().unwrap();
     assert_eq!((status.stop, status.approvals.len()), (Some(StopReason::Cancelled), 1));
     assert_eq!(live.session().await.open_approvals(), status.approvals);
+    insta::assert_snapshot!(nobody_waits("call_1_0", &status, &[]), @"answer to `call_1_0`, which is open, but its turn has ended; `say` a message with the answer");
+    insta::assert_snapshot!(nobody_waits("other", &status, &[]), @"answer to `other`, which does not wait for one; those that do: none");
+
+    // As it says.
+    let said = Some(ChatMessage::approve("call_1_0"));
+    let next = Live::new(world.steps(live.session().await, ERRAND, RunContext::default()), None, 0);
+    let book = self::book([]);
+    let reply = turn(&mut Memory::new(&book, None), &next, said).await.unwrap();
+    assert_eq!((reply.stop, world.paid.get()), (StopReason::Completed, 1));
+}
+
+#[tokio::test]
+async fn a_cancellation_that_comes_too_late_does_not_reach_the_next_turn() {
+    let (world, lives) = (World::default(), Lives::default());
+    let enter = |invocation: &'static str| {
+        lives.enter(invocation, 0, RunContext::default(), |run| Ok(world.steps(Session::new(), ERRAND, run))).unwrap()
+    };
+    drop(enter("first"));
+    let second = enter("second");
+    let is_cancelled = async || second.live().ask(async |steps| steps.cx().cancel().is_cancelled()).await;
+    lives.cancel("first");
+    assert!(!is_cancelled().await);
+    lives.cancel("second");
+    assert!(is_cancelled().await);
+}
+
+#[tokio::test]
+async fn a_turn_that_would_make_the_session_too_large_ends_with_what_can_be_stored() {
+    let mut full = Session::new();
+    let long = ChatMessage::user("x".repeat(1_000));
+    for _ in 0..(LIMIT - 2_000) / (serde_json::to_string(&long).unwrap().len() + 1) {
+        full.push(long.clone());
+    }
+    let (world, book) = (World::default(), book([yes("call_1_0")]));
+    let live = world.live_on(full.clone(), LONG);
+    let failed = go(&mut Memory::new(&book, None), &live).await.unwrap_err();
+    let message = "store a session of more than 1 MiB; begin a new one, or let a loop forget (`Fresh`)".to_owned();
+    assert_eq!(failed, Failure::Failed { code: 500, message });
+    let session = live.session().await;
+    assert!(world.looked.get() > 0 && session.messages().len() > full.messages().len() + 2, "it did something");
+    assert!(split(&session).is_ok());
+
+    // A replay ends the same.
+    let again = world.live_on(full, LONG);
+    assert_eq!(go(&mut Memory::new(&book, None), &again).await.unwrap_err(), failed);
+    assert_eq!(again.session().await, session);
 }
 
 #[tokio::test]
@@ -308,8 +362,8 @@ async fn a_turn_that_is_suspended_at_any_step_goes_on_where_its_run_stands() {
     let (world, book, lives) = (World::default(), book([yes("call_1_0")]), Lives::default());
     let mut attempts = 0;
     let reply = loop {
-        let enter = |run| Ok(world.steps(ERRAND, run));
-        let entered = lives.enter("invocation", "key", RunContext::default(), enter).unwrap();
+        let enter = |run| Ok(world.steps(Session::new(), ERRAND, run));
+        let entered = lives.enter("invocation", 0, RunContext::default(), enter).unwrap();
         let mut memory = Memory::new(&book, Some(Death::After(attempts)));
         match tokio::time::timeout(Duration::from_secs(1), go(&mut memory, entered.live())).await {
             Ok(reply) => break reply.unwrap(),

@@ -28,13 +28,16 @@ pub(super) enum Ask {
     Next,
 }
 
-/// Asks the steps.
+/// Asks the steps. A step that would make the session too large to be stored is an error, so that the turn ends while
+/// what it did can be kept.
 pub(super) async fn ask(live: Arc<Live>, asked: Ask) -> Result<Step> {
-    live.ask(async |steps| match asked {
+    let step = live.ask(async |steps| match asked {
         Ask::Say(message) => steps.say(message),
         Ask::Next => steps.next().await,
-    })
-    .await
+    });
+    let step = step.await?;
+    live.check(&step).await?;
+    Ok(step)
 }
 
 /// What a turn needs of an engine.
@@ -154,6 +157,18 @@ impl Turn<'_> {
             }
         }
     }
+}
+
+/// Why an answer to this call finds nobody who waits for it; `waiting` are the calls whose answers are waited for.
+pub(super) fn nobody_waits(call_id: &str, status: &Status, waiting: &[&str]) -> String {
+    if status.approvals.iter().any(|call| call.id == call_id) {
+        return format!(
+            "answer to `{call_id}`, which is open, but its turn has ended; `say` a message with the answer"
+        );
+    }
+    let open = waiting.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>();
+    let open = if open.is_empty() { "none".to_owned() } else { open.join(", ") };
+    format!("answer to `{call_id}`, which does not wait for one; those that do: {open}")
 }
 
 /// An error for good, as the caller is told it: with a status of HTTP.

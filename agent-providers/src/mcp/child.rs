@@ -23,6 +23,8 @@ pub(super) struct Process {
     group: Option<rustix::process::Pid>,
     said: Arc<Mutex<Tail>>,
     listener: JoinHandle<()>,
+    /// What was started, which knows what must not be told.
+    command: McpCommand,
 }
 
 /// How long a server may take to end after its input was closed, and again after it was asked to by a signal: as MCP's
@@ -48,25 +50,41 @@ impl Process {
             group,
             said,
             listener,
+            command: command.clone(),
         };
         Ok((process, stdout, stdin))
     }
 
     /// Waits for the end of a server whose input was closed; asks and then forces it to end.
     pub(super) async fn end(mut self) {
-        if timeout(PATIENCE, self.child.wait()).await.is_err() {
+        if timeout(PATIENCE, self.wait()).await.is_err() {
             #[cfg(unix)]
             if let Some(group) = self.group {
                 // It may have ended meanwhile.
                 let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
             }
-            let _ = timeout(PATIENCE, self.child.wait()).await;
+            let _ = timeout(PATIENCE, self.wait()).await;
+        }
+    }
+
+    /// Waits for its end, and ends what it started with it: later, another group may have its number.
+    async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait().await?;
+        self.kill_group();
+        Ok(status)
+    }
+
+    /// Ends all that is left of its group, once.
+    fn kill_group(&mut self) {
+        #[cfg(unix)]
+        if let Some(group) = self.group.take() {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
 
     /// How it ended and what it said last, if it has ended or is about to.
     pub(super) async fn last_words(&mut self) -> String {
-        let end = match timeout(DRAIN, self.child.wait()).await {
+        let end = match timeout(DRAIN, self.wait()).await {
             Ok(Ok(status)) => format!("it {}", exit(status)),
             Ok(Err(error)) => format!("its end is not known: {error}"),
             Err(_) => "it closed its output".to_owned(),
@@ -75,25 +93,21 @@ impl Process {
         if !self.listener.is_finished() {
             let _ = timeout(DRAIN, &mut self.listener).await;
         }
-        let said = lock(&self.said).text();
+        let said = self.said();
         if said.is_empty() { format!("{end} and said nothing") } else { format!("{end}; its last words:\n{said}") }
     }
 
-    /// What it said so far, while it runs.
+    /// What it said so far, without the values of variables that it was given.
     pub(super) fn said(&self) -> String {
-        lock(&self.said).text()
+        lock(&self.said).text(|text| self.command.redact(text))
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
         self.listener.abort();
-        // Also where the child has ended by itself: what it started may not have. A group's number is not given to
-        // another one while anything is left in it.
-        #[cfg(unix)]
-        if let Some(group) = self.group {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
+        // The child was not waited for, or the group is gone: so the number is still its.
+        self.kill_group();
     }
 }
 
@@ -118,7 +132,10 @@ fn lock(said: &Mutex<Tail>) -> std::sync::MutexGuard<'_, Tail> {
 
 /// The end of a text.
 #[derive(Default)]
-struct Tail(Vec<u8>);
+struct Tail {
+    bytes: Vec<u8>,
+    is_cut: bool,
+}
 
 impl Tail {
     /// How much is kept, in bytes and in lines.
@@ -126,16 +143,25 @@ impl Tail {
     const LINES: usize = 20;
 
     fn add(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
         // With room, so that not every piece moves what is kept.
-        if self.0.len() > 2 * Self::BYTES {
-            self.0.drain(..self.0.len() - Self::BYTES);
+        if self.bytes.len() > 2 * Self::BYTES {
+            self.bytes.drain(..self.bytes.len() - Self::BYTES);
+            self.is_cut = true;
         }
     }
 
-    fn text(&self) -> String {
-        let end = &self.0[self.0.len().saturating_sub(Self::BYTES)..];
-        let text = String::from_utf8_lossy(end);
+    /// The last lines, after `redact` took out what must not be told.
+    fn text(&self, redact: impl FnOnce(&str) -> String) -> String {
+        let begin = self.bytes.len().saturating_sub(Self::BYTES);
+        let text = String::from_utf8_lossy(&self.bytes[begin..]);
+        // Half a word may be half a key.
+        let words = match text.split_once(char::is_whitespace) {
+            Some((_, rest)) if self.is_cut || begin > 0 => rest,
+            None if self.is_cut || begin > 0 => "",
+            Some(_) | None => &text,
+        };
+        let text = redact(words);
         let lines = text.trim_end().lines().collect::<Vec<_>>();
         lines[lines.len().saturating_sub(Self::LINES)..].join("\n")
     }
@@ -150,7 +176,18 @@ mod tests {
         let mut tail = Tail::default();
         (0..5_000).for_each(|n| tail.add(format!("line {n}\n").as_bytes()));
         let kept = (4_980..5_000).map(|n| format!("line {n}")).collect::<Vec<_>>();
-        assert_eq!(tail.text(), kept.join("\n"));
-        assert!(tail.0.len() <= 2 * Tail::BYTES);
+        assert_eq!(tail.text(str::to_owned), kept.join("\n"));
+        assert!(tail.bytes.len() <= 2 * Tail::BYTES);
+    }
+
+    #[test]
+    fn a_word_that_is_cut_is_left_out() {
+        for before in [0, Tail::BYTES, 3 * Tail::BYTES] {
+            let mut tail = Tail::default();
+            tail.add("x".repeat(before).as_bytes());
+            tail.add(b"secret");
+            tail.add(format!("\n{}", "y".repeat(Tail::BYTES - 4)).as_bytes());
+            assert_eq!(tail.text(str::to_owned), "y".repeat(Tail::BYTES - 4), "after {before}");
+        }
     }
 }

@@ -4,11 +4,14 @@ use std::{ffi::OsString, fmt, path::PathBuf, process::Stdio};
 
 use tokio::process::Command;
 
+use crate::transport;
+
 /// A server that is started as a child and spoken to over its standard input and output.
 ///
 /// The program is started directly, without a shell. Of this process's environment it sees what programs need to run
 /// (`PATH`, `HOME`, the language and the like) and no keys; give it more with [`env`](Self::env) or
-/// [`inherit_env`](Self::inherit_env). Arguments are shown in errors, values of variables are not: keys belong there.
+/// [`inherit_env`](Self::inherit_env). Arguments are shown in errors. Values that are given with `env` are not,
+/// whatever the server says of them: keys belong there.
 ///
 /// ```
 /// use agent_providers::McpCommand;
@@ -82,6 +85,13 @@ impl McpCommand {
     pub fn dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.dir = Some(path.into());
         self
+    }
+
+    /// A text without the values of variables: what a server says may hold its keys.
+    pub(super) fn redact(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        self.env.iter().for_each(|(_, value)| transport::blot_out_words(&mut text, &value.to_string_lossy()));
+        text
     }
 
     /// The command, with pipes, and in a process group of its own where there are such.

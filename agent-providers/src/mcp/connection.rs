@@ -125,7 +125,7 @@ impl Connection {
         let server = &self.server;
         match error {
             ServiceError::McpError(ErrorData { code, message, .. }) => {
-                format!("the MCP server `{server}` refused: {message} (code {})", code.0)
+                format!("the MCP server `{server}` refused: {} (code {})", server.redact(message), code.0)
             }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
                 if live.is_broken_by(error) {

@@ -58,7 +58,7 @@ impl Server {
         }
         connected.map_err(|failure| {
             let why = match failure {
-                Failure::Refused(why) => format!("it refused the handshake: {why}"),
+                Failure::Refused(why) => format!("it refused the handshake: {}", self.redact(&why)),
                 Failure::Late(said) if said.is_empty() => format!("it was not ready within {limit:?}"),
                 Failure::Late(said) => format!("it was not ready within {limit:?}; its last words:\n{said}"),
                 Failure::Failed(why) => why,
@@ -130,9 +130,14 @@ impl Server {
             words = format!("{words}: {cause}");
             next = cause.source();
         }
+        self.redact(&words)
+    }
+
+    /// What the server or its connection says, with no secret in it.
+    pub(super) fn redact(&self, words: &str) -> String {
         match self {
-            Self::Child(_) => words,
-            Self::Http { endpoint, .. } => endpoint.redact(&words),
+            Self::Child(command) => command.redact(words),
+            Self::Http { endpoint, .. } => endpoint.redact(words),
         }
     }
 }

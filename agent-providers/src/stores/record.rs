@@ -27,13 +27,30 @@ pub(super) fn encode(events: &[Event]) -> Result<Vec<Vec<u8>>> {
 }
 
 /// The stored event that makes version `number`.
-pub(super) fn decode(id: &str, number: u64, bytes: &[u8]) -> Result<Event> {
+fn decode(id: &str, number: u64, bytes: &[u8]) -> Result<Event> {
     serde_json::from_slice(bytes).map_err(|error| {
         let context = format!(
             "read session `{id}`: its event {number} is not readable; restore it from a backup, or delete the session"
         );
         Error::new(ErrorKind::Store, context).with_source(error)
     })
+}
+
+/// Adds the stored event that makes version `number` to those behind the first `from`.
+pub(super) fn push(events: &mut Vec<Event>, id: &str, from: u64, number: u64, bytes: &[u8]) -> Result<()> {
+    if number != from + events.len() as u64 + 1 {
+        return Err(incomplete(id));
+    }
+    events.push(decode(id, number, bytes)?);
+    Ok(())
+}
+
+/// Events of a session are missing.
+pub(super) fn incomplete(id: &str) -> Error {
+    let context = format!(
+        "load session `{id}`: not all of its events are there; restore them from a backup, or delete the session"
+    );
+    Error::new(ErrorKind::Store, context)
 }
 
 /// A session that is being loaded: a snapshot, if there was one, and the events behind it.
@@ -69,9 +86,12 @@ impl Fold {
         self.stored.version
     }
 
-    pub(super) fn apply(&mut self, id: &str, bytes: &[u8]) -> Result<()> {
-        self.stored.version += 1;
-        self.stored.session.apply(&decode(id, self.stored.version, bytes)?);
+    /// Applies the event of this number. The one behind a gap is not applied, so that the version tells of the gap.
+    pub(super) fn apply(&mut self, id: &str, number: u64, bytes: &[u8]) -> Result<()> {
+        if number == self.stored.version + 1 {
+            self.stored.session.apply(&decode(id, number, bytes)?);
+            self.stored.version = number;
+        }
         Ok(())
     }
 
@@ -126,7 +146,10 @@ mod tests {
         session.push(ChatMessage::user("again"));
         let snapshot = Fold { key: 1, stored: Stored { session, version: 3 }, from: 0 }.snapshot().unwrap();
         assert_eq!(SNAPSHOT_FORMAT, 1);
-        insta::assert_snapshot!(String::from_utf8(snapshot).unwrap());
+        insta::assert_snapshot!(
+            String::from_utf8(snapshot).unwrap(),
+            @r#"{"messages":[{"role":"user","contents":[{"text":"hi"}]},{"role":"assistant","author":"agent","contents":[{"text":"hello"}]},{"role":"user","contents":[{"text":"again"}]}],"state":{"key":1},"turn":{"number":1,"start":2},"recorded":false}"#
+        );
     }
 
     #[test]

@@ -66,6 +66,18 @@ async fn a_server_that_dies_in_a_call_is_an_error_result_and_the_next_call_start
 }
 
 #[tokio::test]
+async fn a_key_that_a_server_was_given_is_in_none_of_its_last_words() {
+    let command = command("plain").env("ITS_KEY", "ada-lovelace");
+    let tools = agent_providers::McpTools::stdio(command, McpOptions::default()).await.unwrap();
+    insta::assert_snapshot!(told(&call(&*named(&tools, "die").await, json!({})).await), @"
+    error: the MCP server `SERVER` went away before it answered: it ended with exit code 3; its last words:
+    thread 'main' panicked: out of cheese
+    key=[key]
+    whether the call took effect is not known; the next call tries to reach the server again
+    ");
+}
+
+#[tokio::test]
 async fn tools_have_their_schema_a_name_that_services_take_and_approval_by_pattern() {
     let approval = McpApproval::Only(vec!["first*".to_owned()]);
     let options = McpOptions { prefix: "s.".to_owned(), approval, ..McpOptions::default() };

@@ -71,6 +71,54 @@ async fn a_sqlite_file_that_others_keep_locked_is_a_transient_error() {
 }
 
 #[tokio::test]
+async fn a_wait_without_an_end_is_one_that_sqlite_can_count() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = SqliteStoreOptions { busy_timeout: Duration::MAX, ..Default::default() };
+    let store = SqliteStore::open(dir.path().join("sessions.db"), options).unwrap();
+    assert_eq!(store.append("a", 0, &[said("one")]).await.unwrap(), 1);
+}
+
+/// Sessions whose first, middle and last event is gone.
+async fn lose_events(store: &impl SessionStore, delete: impl AsyncFn(i64)) -> String {
+    let mut report = Vec::new();
+    for (id, lost) in [("a", 1), ("b", 2), ("c", 3)] {
+        store.append(id, 0, &["one", "two", "three"].map(said)).await.unwrap();
+        delete(lost).await;
+        report.push(shown(&store.load(id).await.unwrap_err()));
+        let events = store.events(id, 0).await;
+        report.push(events.map_or_else(|error| shown(&error), |events| format!("the first {}", events.len())));
+        store.delete(id).await.unwrap();
+    }
+    report.join("\n")
+}
+
+#[tokio::test]
+async fn a_session_whose_events_are_not_all_there_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sessions.db");
+    let delete = async |number: i64| {
+        let connection = rusqlite::Connection::open(&file).unwrap();
+        assert_eq!(connection.execute("DELETE FROM events WHERE number = ?1", [number]).unwrap(), 1);
+    };
+    let report = lose_events(&sqlite(&file, 100), delete).await;
+    insta::assert_snapshot!(report, @"
+    Store: load session `a`: not all of its events are there; restore them from a backup, or delete the session
+    Store: load session `a`: not all of its events are there; restore them from a backup, or delete the session
+    Store: load session `b`: not all of its events are there; restore them from a backup, or delete the session
+    Store: load session `b`: not all of its events are there; restore them from a backup, or delete the session
+    Store: load session `c`: not all of its events are there; restore them from a backup, or delete the session
+    the first 2
+    ");
+
+    let Some(server) = PostgresServer::start() else { return };
+    let other = client(&server.url()).await;
+    let delete = async |number: i64| {
+        assert_eq!(other.execute("DELETE FROM agent_events WHERE number = $1", &[&number]).await.unwrap(), 1);
+    };
+    assert_eq!(lose_events(&postgres(&server.url(), 100).await, delete).await, report);
+}
+
+#[tokio::test]
 async fn several_may_make_the_tables_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sessions.db");
@@ -156,9 +204,39 @@ async fn a_connection_that_breaks_is_replaced() {
     let mut version = store.append("a", 1, &[said("two")]).await;
     while let Err(error) = &version {
         assert!(error.kind() == ErrorKind::Store && error.is_transient(), "{error:?}");
+        assert!(error.to_string().contains("may have happened or not"), "{error}");
         version = store.append("a", 1, &[said("two")]).await;
     }
     assert_eq!(version.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn what_a_server_refuses_did_not_happen_and_what_it_broke_off_may_have() {
+    let Some(server) = PostgresServer::start() else { return };
+    let store = postgres(&server.url(), 100).await;
+    store.append("a", 0, &[said("one")]).await.unwrap();
+    let other = client(&server.url()).await;
+    let raise = |code: &str| {
+        format!(
+            "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger AS 'BEGIN RAISE ''no'' USING ERRCODE = ''{code}''; END' \
+             LANGUAGE plpgsql; DROP TRIGGER IF EXISTS refuse ON agent_events; \
+             CREATE TRIGGER refuse BEFORE INSERT OR DELETE ON agent_events FOR EACH ROW EXECUTE FUNCTION refuse()"
+        )
+    };
+    let mut report = Vec::new();
+    for code in ["23000", "57014", "57P01"] {
+        other.batch_execute(&raise(code)).await.unwrap();
+        report.push(shown(&store.append("a", 1, &[said("two")]).await.unwrap_err()));
+        report.push(shown(&store.delete("a").await.unwrap_err()));
+    }
+    insta::assert_snapshot!(report.join("\n").replace(&server.port.to_string(), "PORT"), @"
+    Store: append to a session in database `postgres` at 127.0.0.1:PORT: db error: ERROR: no
+    Store: delete a session in database `postgres` at 127.0.0.1:PORT: db error: ERROR: no
+    Store (transient): append to a session in database `postgres` at 127.0.0.1:PORT: db error: ERROR: no
+    Store (transient): delete a session in database `postgres` at 127.0.0.1:PORT: db error: ERROR: no
+    Store (transient): append to a session in database `postgres` at 127.0.0.1:PORT: the connection broke, so this may have happened or not; load again before the next try: db error: ERROR: no
+    Store (transient): delete a session in database `postgres` at 127.0.0.1:PORT: db error: ERROR: no
+    ");
 }
 
 #[tokio::test]

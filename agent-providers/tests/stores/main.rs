@@ -2,7 +2,6 @@
 //! and after their end. PostgreSQL is real.
 
 mod conformance;
-mod cost;
 mod faults;
 mod kills;
 mod places;

@@ -29,11 +29,11 @@ use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS jobs (
-    session text PRIMARY KEY, said text NOT NULL, worker uuid, leased_until timestamptz NOT NULL DEFAULT '-infinity',
-    stop text)";
+    session text PRIMARY KEY, said text NOT NULL, job uuid NOT NULL DEFAULT gen_random_uuid(), worker uuid,
+    leased_until timestamptz NOT NULL DEFAULT '-infinity', stop text)";
 const TAKE: &str = "UPDATE jobs SET worker = $1, leased_until = now() + $2 * interval '1 ms' WHERE session =
     (SELECT session FROM jobs WHERE stop IS NULL AND leased_until < now() ORDER BY leased_until
-     FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING session, said";
+     FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING session, said, job";
 const PROLONG: &str =
     "UPDATE jobs SET leased_until = now() + $3 * interval '1 ms' WHERE session = $2 AND worker = $1 AND stop IS NULL";
 const LEFT: &str = "SELECT FROM jobs WHERE stop IS NULL LIMIT 1";
@@ -100,6 +100,16 @@ fn failed(attempt: &'static str) -> impl Fn(tokio_postgres::Error) -> Error {
     move |error| Error::new(ErrorKind::Store, format!("{attempt} the queue")).with_source(error)
 }
 
+/// What there is to do.
+struct Job {
+    session: String,
+    said: String,
+    id: Uuid,
+}
+
+/// Where a session's state tells whose words were said last.
+const JOB: &str = "queue:job";
+
 struct Worker {
     id: Uuid,
     queue: Client,
@@ -116,16 +126,23 @@ impl Worker {
             tokio::time::sleep(Duration::from_millis((self.lease / 10).into())).await;
             return Ok(false);
         };
-        let (session, said): (String, String) = (job.get(0), job.get(1));
-        match self.work(&session, said).await {
-            Ok(stop) => {
-                let stop = stop.to_string();
-                println!("{session}: {stop}");
-                self.queue.execute(FINISH, &[&self.id, &session, &stop]).await.map_err(failed("finish a job of"))?;
+        let job = Job { session: job.get(0), said: job.get(1), id: job.get(2) };
+        let session = &job.session;
+        let stop = match self.work(&job).await {
+            Ok(stop) => stop.to_string(),
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                println!("{session}: another worker has it ({error})");
+                return Ok(true);
             }
-            Err(error) if error.kind() == ErrorKind::Conflict => println!("{session}: another worker has it ({error})"),
-            Err(error) => return Err(error),
-        }
+            Err(error) if error.is_transient() => {
+                println!("{session}: left until its lease ends ({error:#})");
+                return Ok(true);
+            }
+            // Whoever took it next would fail, too.
+            Err(error) => format!("failed: {error:#}"),
+        };
+        println!("{session}: {stop}");
+        self.queue.execute(FINISH, &[&self.id, session, &stop]).await.map_err(failed("finish a job of"))?;
         Ok(true)
     }
 
@@ -134,48 +151,49 @@ impl Worker {
         Ok(self.queue.query_opt(LEFT, &[]).await.map_err(failed("look at"))?.is_some())
     }
 
-    async fn work(&self, session: &str, said: String) -> Result<StopReason> {
+    async fn work(&self, job: &Job) -> Result<StopReason> {
         tokio::select! {
-            done = self.go_on(session, said) => done,
-            lost = self.keep(session) => Err(lost),
+            done = self.go_on(job) => done,
+            lost = self.keep(&job.session) => Err(lost),
         }
     }
 
     /// Runs the agent, and stores each step before the next one is taken.
-    async fn go_on(&self, id: &str, said: String) -> Result<StopReason> {
+    async fn go_on(&self, job: &Job) -> Result<StopReason> {
+        let id = &job.session;
         let Stored { mut session, version } = self.store.load(id).await?;
-        let taken = self.taken();
+        let is_begun = session.get(JOB) == Some(job.id);
+        let taken = self.taken(job, !is_begun);
         let mut version = self.store.append(id, version, slice::from_ref(&taken)).await?;
         session.apply(&taken);
-        let begun = !session.messages().is_empty();
-        println!("{id}: {}", if begun { "gone on with" } else { "begun" });
+        println!("{id}: {}", if is_begun { "gone on with" } else { "begun" });
         let is_answer = |last: &ChatMessage| last.role == Role::Assistant && last.tool_calls().next().is_none();
         if session.messages().last().is_some_and(is_answer) {
             return Ok(StopReason::Completed); // the worker before died just before it could say so
         }
         let mut steps = Steps::new(self.agent.clone(), session, RunContext::default());
-        let mut step = if begun { steps.next().await? } else { steps.say(ChatMessage::user(said))? };
         loop {
+            let step = steps.next().await?;
             match &step {
                 Step::Event { event, .. } => version = self.store.append(id, version, slice::from_ref(event)).await?,
                 Step::Done { stop, .. } => return Ok(*stop),
             }
             steps.accept(&step);
-            step = steps.next().await?;
         }
     }
 
-    /// The fence: an event by which the session's version moves on.
-    fn taken(&self) -> Event {
-        let taken = StateChange::Set { key: "queue:worker".into(), value: self.id.to_string().into() };
+    /// The fence: an event by which the session's version moves on. The first one says what there is to do: the session
+    /// may have a conversation already.
+    fn taken(&self, job: &Job, is_first: bool) -> Event {
+        let set = |key: &str, id: Uuid| StateChange::Set { key: key.into(), value: id.to_string().into() };
         Event {
             id: Uuid::now_v7(),
             run: self.id,
             author: Event::CALLER.into(),
             path: Arc::from([]),
             rewind: None,
-            messages: Vec::new(),
-            state: vec![taken],
+            messages: is_first.then(|| ChatMessage::user(job.said.clone())).into_iter().collect(),
+            state: vec![set(JOB, job.id), set("queue:worker", self.id)],
             usage: None,
             escalate: false,
         }

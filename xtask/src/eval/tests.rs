@@ -7,7 +7,8 @@ use std::{
 };
 
 use agent_eval::{
-    Baseline, CassetteMode, EvalSet, ModelSource, Progress, Project, Report, RunOptions, TextOptions, Trial,
+    Baseline, CaseBaseline, CassetteMode, EvalSet, Gate, ModelSource, Progress, Project, Report, RunOptions,
+    TextOptions, Trial,
 };
 use serde_json::Value;
 
@@ -130,6 +131,43 @@ fn the_sets_have_the_cases_that_their_pages_promise() {
     assert_eq!(sizes("sql", &["easy", "medium", "hard"]), (50, vec![20, 18, 12]));
     assert_eq!(sizes("rust", &["easy", "medium", "hard"]), (30, vec![8, 15, 7]));
     assert_eq!(sizes("calls", &["simple", "multiple", "parallel", "irrelevance"]), (60, vec![20, 14, 14, 12]));
+}
+
+/// The gates of CI fail as soon as one trial fails that passed when the baselines were blessed.
+#[test]
+fn the_gates_of_ci_are_at_the_blessed_pass_rates() {
+    let profiles = include_str!("../../../.config/agent-eval.toml");
+    for set in Evals.subjects() {
+        let gate = format!("\"{set}: ");
+        let gate = profiles.lines().find_map(|line| line.trim().strip_prefix(&gate)?.strip_suffix("\","));
+        let gate: Gate = gate.unwrap_or_else(|| panic!("no gate of {set}")).parse().unwrap();
+        let Gate::PassRate(least) = gate else { panic!("{set}: {gate}") };
+        let cases = Baseline::read(&folder("baselines").join(format!("{set}.json"))).unwrap().cases;
+        let sum =
+            |count: fn(&CaseBaseline) -> u64| f64::from(u32::try_from(cases.values().map(count).sum::<u64>()).unwrap());
+        let (passed, trials) = (sum(|case| case.passed), sum(|case| case.trials));
+        assert!((passed - 1.0) / trials < least && least <= passed / trials, "{set}: {passed} of {trials}, {least}");
+    }
+}
+
+#[test]
+fn nothing_of_a_set_names_a_local_path() {
+    let mut folders = vec![folder("")];
+    let (mut files, mut local) = (0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            files += 1;
+            let text = std::fs::read_to_string(&path).unwrap();
+            let found = ["/root", "/work", "/home/", "/Users/", "/tmp/"].into_iter().find(|place| text.contains(place));
+            local.extend(found.map(|place| (path, place)));
+        }
+    }
+    assert!(files > 40, "{files}");
+    assert_eq!(local, []);
 }
 
 #[test]

@@ -69,8 +69,13 @@ impl Database {
     }
 
     pub(super) fn failed(&self, attempt: &str, error: tokio_postgres::Error) -> Error {
-        let unknown = "the connection broke, so this may have happened or not; load again before the next try";
-        let why = if error.code().is_some() { String::new() } else { format!(": {unknown}") };
+        told(format!("{attempt} in {self}"), error)
+    }
+
+    /// Of an append it matters that nobody knows whether it happened.
+    pub(super) fn failed_append(&self, attempt: &str, error: tokio_postgres::Error) -> Error {
+        let unknown = ": the connection broke, so this may have happened or not; load again before the next try";
+        let why = if is_cut(&error) { unknown } else { "" };
         told(format!("{attempt} in {self}{why}"), error)
     }
 }
@@ -81,11 +86,20 @@ fn told(context: String, error: tokio_postgres::Error) -> Error {
     if passes { told.transient() } else { told }
 }
 
+fn is_connection(error: &tokio_postgres::Error) -> bool {
+    error.is_closed() || error.source().is_some_and(<dyn StdError>::is::<io::Error>)
+}
+
+/// Whether the connection broke, or the server ended it, so that the answer is not known.
+fn is_cut(error: &tokio_postgres::Error) -> bool {
+    is_connection(error) || error.code().is_some_and(|code| code.code().starts_with("57P"))
+}
+
 /// Whether the same may succeed later: the connection broke, or the server is busy, starting or stopping.
 /// The classes: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
 fn is_transient(error: &tokio_postgres::Error) -> bool {
-    let connection = error.is_closed() || error.source().is_some_and(<dyn StdError>::is::<io::Error>);
-    connection || error.code().is_some_and(|code| matches!(&code.code()[..2], "08" | "40" | "53" | "55" | "57"))
+    let passing = |code: &str| matches!(&code[..2], "08" | "40" | "53" | "55" | "57");
+    is_connection(error) || error.code().is_some_and(|code| passing(code.code()))
 }
 
 fn name(config: &Config) -> String {

@@ -41,7 +41,7 @@ impl<'a> Session<'a> {
         parameters: Parameters<'_>,
         mut visit: impl FnMut(Row) -> Result<()> + Send,
     ) -> Result<()> {
-        let failed = |error| self.database.failed(self.attempt, error);
+        let failed = |error| self.failed(error);
         let statement = self.connection.prepare_cached(statement).await.map_err(failed)?;
         let rows = self.connection.query_raw(&statement, parameters.iter().copied()).await.map_err(failed)?;
         let mut rows = pin!(rows);
@@ -62,10 +62,13 @@ impl<'a> Session<'a> {
     }
 
     /// Returns how many rows it changed.
-    async fn change(&self, statement: &str, parameters: Parameters<'_>) -> Result<u64> {
-        let failed = |error| self.database.failed(self.attempt, error);
-        let statement = self.connection.prepare_cached(statement).await.map_err(failed)?;
-        self.connection.execute(&statement, parameters).await.map_err(failed)
+    async fn change(&self, statement: &str, parameters: Parameters<'_>) -> Result<u64, tokio_postgres::Error> {
+        let statement = self.connection.prepare_cached(statement).await?;
+        self.connection.execute(&statement, parameters).await
+    }
+
+    fn failed(&self, error: tokio_postgres::Error) -> Error {
+        self.database.failed(self.attempt, error)
     }
 }
 
@@ -87,17 +90,15 @@ pub(super) async fn load(database: &Database, id: &str) -> Result<Fold> {
         let (key, version): (i64, i64) = (row.get(0), row.get(1));
         let snapshot = row.get::<_, Option<i64>>(2).map(|version| (unsigned(version), row.get(3)));
         let mut fold = Fold::begin(id, key, snapshot);
-        let events =
-            "SELECT event FROM agent_events WHERE session = $1 AND number > $2 AND number <= $3 ORDER BY number";
+        let events = "SELECT number, event FROM agent_events WHERE session = $1 AND number > $2 AND number <= $3 ORDER BY number";
         let from = sql(fold.version());
-        session.visit(events, &[&key, &from, &version], |row| fold.apply(id, row.get(0))).await?;
+        let apply = |row: Row| fold.apply(id, unsigned(row.get(0)), row.get(1));
+        session.visit(events, &[&key, &from, &version], apply).await?;
         if fold.version() == unsigned(version) {
             return Ok(fold);
         }
     }
-    let context =
-        format!("load session `{id}` from {database}: not all of its events are there; restore them from a backup");
-    Err(Error::new(ErrorKind::Store, context))
+    Err(record::incomplete(id))
 }
 
 /// The events behind the first `from`.
@@ -110,10 +111,7 @@ pub(super) async fn events(database: &Database, id: &str, from: u64) -> Result<V
         " ORDER BY number"
     );
     let mut events = Vec::new();
-    let keep = |row: Row| {
-        events.push(record::decode(id, unsigned(row.get(0)), row.get(1))?);
-        Ok(())
-    };
+    let keep = |row: Row| record::push(&mut events, id, from, unsigned(row.get(0)), row.get(1));
     session.visit(statement, &[&id.as_bytes(), &sql(from)], keep).await?;
     Ok(events)
 }
@@ -137,7 +135,8 @@ pub(super) async fn append(database: &Database, id: &str, expected: u64, events:
         0
     } else {
         let statement = [if expected == 0 { CREATE } else { UPDATE }, INSERT].concat();
-        session.change(&statement, &[&bytes, &sql(expected), &events]).await?
+        let changed = session.change(&statement, &[&bytes, &sql(expected), &events]).await;
+        changed.map_err(|error| database.failed_append(session.attempt, error))?
     };
     if changed > 0 {
         return Ok(expected + changed);
@@ -154,14 +153,15 @@ pub(super) async fn keep_snapshot(database: &Database, fold: &Fold) -> Result<()
          SELECT key, $2, $3, $4 FROM agent_sessions WHERE key = $1 AND version >= $2 FOR KEY SHARE \
          ON CONFLICT (session) DO UPDATE \
          SET version = excluded.version, format = excluded.format, session_json = excluded.session_json";
-    session.change(statement, &[&fold.key(), &sql(fold.version()), &SNAPSHOT_FORMAT, &fold.snapshot()?]).await?;
-    Ok(())
+    let snapshot = fold.snapshot()?;
+    let kept = session.change(statement, &[&fold.key(), &sql(fold.version()), &SNAPSHOT_FORMAT, &snapshot]).await;
+    kept.map(|_| ()).map_err(|error| session.failed(error))
 }
 
 pub(super) async fn delete(database: &Database, id: &str) -> Result<()> {
     let session = Session::to("delete a session", database).await?;
-    session.change(concat!("DELETE FROM agent_sessions WHERE ", is_id!()), &[&id.as_bytes()]).await?;
-    Ok(())
+    let deleted = session.change(concat!("DELETE FROM agent_sessions WHERE ", is_id!()), &[&id.as_bytes()]).await;
+    deleted.map(|_| ()).map_err(|error| session.failed(error))
 }
 
 pub(super) async fn list_page(database: &Database, range: &IdRange, limit: usize) -> Result<Vec<String>> {

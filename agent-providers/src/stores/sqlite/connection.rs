@@ -37,8 +37,12 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
+/// The longest that SQLite waits: it counts milliseconds in 32 bits.
+const LONGEST_WAIT: Duration = Duration::from_millis(i32::MAX.cast_unsigned() as u64);
+
 /// Opens the file, and brings it to the newest form.
 pub(super) fn open(path: &Path, busy_timeout: Duration) -> Result<Connection> {
+    let busy_timeout = busy_timeout.min(LONGEST_WAIT);
     let deadline = Instant::now() + busy_timeout;
     loop {
         match try_open(path, busy_timeout) {

@@ -25,8 +25,8 @@ pub(super) fn load(connection: &mut Connection, id: &str) -> Result<Fold, Failur
     };
     let mut fold = Fold::begin(id, key, snapshot.as_ref().map(|(version, bytes): &(_, Vec<u8>)| (*version, &**bytes)));
     let from = fold.version();
-    visit(&reading, key, from, |_, event| fold.apply(id, event))?;
-    Ok(fold)
+    visit(&reading, key, from, |number, event| fold.apply(id, number, event))?;
+    if fold.version() == version { Ok(fold) } else { Err(record::incomplete(id).into()) }
 }
 
 /// The events behind the first `from`.
@@ -34,10 +34,7 @@ pub(super) fn events(connection: &mut Connection, id: &str, from: u64) -> Result
     let reading = connection.transaction()?;
     let mut events = Vec::new();
     if let Some((key, _)) = find(&reading, id)? {
-        visit(&reading, key, from, |number, event| {
-            events.push(record::decode(id, number, event)?);
-            Ok(())
-        })?;
+        visit(&reading, key, from, |number, event| record::push(&mut events, id, from, number, event))?;
     }
     Ok(events)
 }

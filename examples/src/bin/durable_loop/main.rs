@@ -122,7 +122,7 @@ async fn run(cli: Cli) -> Result<StopReason> {
     println!("{}", model.headline(&client));
     println!("the worker of `agent` listens on http://{}\n{}", listener.local_addr().map_err(failed)?, HOW);
     let agent = DurableAgent::new(publication(client, &dir), DurableOptions::default())
-        .ended_by(|session| LoopOutcome::of(session, "publication")?.stop);
+        .ended_by(|session| LoopOutcome::stop_of_turn(session, "publication"));
     agent.serve(listener).await;
     Ok(StopReason::Completed)
 }

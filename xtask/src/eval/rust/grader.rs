@@ -4,28 +4,32 @@ use std::{
     collections::HashMap,
     path::PathBuf,
     process::Command,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, mpsc},
     time::Duration,
 };
 
 use agent_core::{Error, ErrorKind, Result};
 use agent_eval::{Sandbox, SandboxEnd, SandboxLimits};
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::{
+    runtime::Runtime,
+    sync::{OnceCell, Semaphore},
+};
 
 use super::{
-    feedback,
+    feedback, forbidden,
     task::{Example, Task},
 };
 
 /// The file, as messages of the compiler name it.
 const FILE: &str = "draft.rs";
-/// A compiler maps much memory that it does not use, and starts a linker. It runs no line of the draft.
+/// A compiler maps much memory that it does not use, and starts a linker. It runs no line of the draft, but can read
+/// files for it: where root's sandboxes can run it as nobody, they do.
 const COMPILER: SandboxLimits = SandboxLimits {
     cpu_seconds: 20,
     wall: Duration::from_mins(2),
     memory: 4 << 30,
     file_size: 64 << 20,
-    processes: None,
+    processes: Some(256),
     output: 512 << 10,
 };
 /// A test takes microseconds.
@@ -68,8 +72,17 @@ type Cell = Arc<OnceCell<Grade>>;
 
 /// Grades drafts, each once: the same text always comes to the same.
 pub(super) struct Grader {
+    shared: Arc<Shared>,
+    /// Grading goes on here, whatever its callers do meanwhile: one that is not polled, or blocks its thread, would
+    /// keep a turn or a cell from the others.
+    runtime: Option<Runtime>,
+}
+
+struct Shared {
     rustc: PathBuf,
     version: String,
+    /// What the compiler may use: once it is known whether nobody can run it.
+    compiler: OnceCell<SandboxLimits>,
     /// By task and draft.
     graded: Mutex<HashMap<(String, String), Cell>>,
     at_once: Semaphore,
@@ -88,12 +101,22 @@ impl Grader {
         // The program itself, not one that looks it up anew each time.
         let rustc = PathBuf::from(ask(&["--print", "sysroot"])?).join("bin/rustc");
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Ok(Self { rustc, version: ask(&["--version"])?, graded: Mutex::default(), at_once: Semaphore::new(cores) })
+        let shared = Shared {
+            rustc,
+            version: ask(&["--version"])?,
+            compiler: OnceCell::new(),
+            graded: Mutex::default(),
+            at_once: Semaphore::new(cores),
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime
+            .map_err(|error| Error::new(ErrorKind::Store, "make a runtime for the compiler").with_source(error))?;
+        Ok(Self { shared: Arc::new(shared), runtime: Some(runtime) })
     }
 
     /// The compiler's version: its messages are feedback.
     pub(super) fn version(&self) -> &str {
-        &self.version
+        &self.shared.version
     }
 
     /// Grades an answer.
@@ -101,30 +124,57 @@ impl Grader {
     /// # Errors
     /// If the compiler or the tests cannot be run; a draft that is no good is a grade.
     pub(super) async fn grade(&self, task: &Task, answer: &str) -> Result<Grade> {
+        let (send, receive) = tokio::sync::oneshot::channel();
+        self.spawn(task, answer, move |grade| drop(send.send(grade)));
+        receive.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// The same for callers that are not async; it blocks their thread.
+    pub(super) fn grade_blocking(&self, task: &Task, answer: &str) -> Result<Grade> {
+        let (send, receive) = mpsc::channel();
+        self.spawn(task, answer, move |grade| drop(send.send(grade)));
+        receive.recv().unwrap_or_else(|_| Err(ended()))
+    }
+
+    fn spawn(&self, task: &Task, answer: &str, then: impl FnOnce(Result<Grade>) + Send + 'static) {
+        let (shared, task, answer) = (self.shared.clone(), task.clone(), answer.to_owned());
+        let runtime = self.runtime.as_ref().expect("there until it is dropped");
+        runtime.spawn(async move { then(shared.grade(&task, &answer).await) });
+    }
+}
+
+impl Drop for Grader {
+    fn drop(&mut self) {
+        // Dropped in async code, a runtime would panic: it waits for its threads.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn ended() -> Error {
+    Error::new(ErrorKind::Store, "grade a draft: the compiler's runtime has ended")
+}
+
+impl Shared {
+    async fn grade(&self, task: &Task, answer: &str) -> Result<Grade> {
         let draft = code_of(answer, task.function());
+        if let Some(why) = forbidden::found_in(draft) {
+            let told = format!("not allowed: {why}");
+            return Ok(Grade { failure: Some(told.clone()), feedback: Some(told) });
+        }
         let key = (task.id.clone(), draft.to_owned());
         let cell = self.graded.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
         cell.get_or_try_init(|| self.compile_and_test(task, draft)).await.cloned()
     }
 
-    /// The same for callers that are not async, on any thread.
-    pub(super) fn grade_blocking(&self, task: &Task, answer: &str) -> Result<Grade> {
-        let grade = || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime
-                .map_err(|error| Error::new(ErrorKind::Store, "make a runtime for the compiler").with_source(error))?;
-            runtime.block_on(self.grade(task, answer))
-        };
-        // On a thread of its own, since a runtime cannot be entered twice.
-        std::thread::scope(|scope| scope.spawn(grade).join().expect("grading does not panic"))
-    }
-
     async fn compile_and_test(&self, task: &Task, draft: &str) -> Result<Grade> {
         let _turn = self.at_once.acquire().await.expect("never closed");
         let program = program(task, draft);
+        let compiler = self.compiler.get_or_try_init(|| self.compiler_limits()).await?;
         let sandbox = Sandbox::new()?;
         sandbox.write(FILE, &program.text)?;
-        let rustc = sandbox.run(&self.rustc, compiler_args(), &COMPILER).await?;
+        let rustc = sandbox.run(&self.rustc, compiler_args(), compiler).await?;
         if rustc.end != SandboxEnd::Exit(0) {
             let feedback = feedback::of_compiler(&rustc, &program);
             return Ok(Grade { failure: Some(feedback.clone()), feedback: Some(feedback) });
@@ -132,6 +182,13 @@ impl Grader {
         let tests = sandbox.path().join("tests");
         let ran = sandbox.run(tests, ["--test-threads=1"], &TESTS).await?;
         Ok(feedback::of_tests(&ran, task))
+    }
+
+    /// A compiler in the home of root is none that nobody can run.
+    async fn compiler_limits(&self) -> Result<SandboxLimits> {
+        let ran = Sandbox::new()?.run(&self.rustc, ["--version"], &COMPILER).await?;
+        let processes = COMPILER.processes.filter(|_| ran.end == SandboxEnd::Exit(0));
+        Ok(SandboxLimits { processes, ..COMPILER })
     }
 }
 

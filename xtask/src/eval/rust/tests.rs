@@ -2,8 +2,11 @@ use agent_eval::{EvalCase, EvalSet, ModelSource};
 use futures::future::join_all;
 
 use super::{
-    super::tests::load,
-    RustTasks,
+    super::{
+        models::CASSETTE,
+        tests::{folder, load},
+    },
+    RustTasks, forbidden,
     grader::{Grade, Grader, code_of},
     task::Task,
 };
@@ -142,6 +145,81 @@ async fn two_graders_say_the_same() {
     let text = feedback("digit_sum", draft).await;
     assert_eq!(text, feedback("digit_sum", draft).await);
     assert!(text.contains("closure") && !text.contains("sandbox-"), "{text}");
+}
+
+#[tokio::test]
+async fn a_draft_that_makes_the_compiler_read_files_is_not_allowed() {
+    let secret = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(secret.path(), "a secret that is no Rust").expect("written");
+    let place = secret.path().display();
+    let draft = format!("fn digit_sum(n: u64) -> u64 {{ include!({place:?}) }}");
+    let grade = Grader::new().expect("a compiler").grade(&task("digit_sum"), &draft).await.expect("a grade");
+    let told = Some("not allowed: `include`; write the function without it.".to_owned());
+    assert_eq!(grade, Grade { feedback: told.clone(), failure: told });
+}
+
+#[test]
+fn what_reads_files_is_found_under_any_name() {
+    let found = |draft: &str| forbidden::found_in(draft).unwrap_or_default();
+    let cases = [
+        ("fn f() -> &'static str { include_str!(\"/etc/passwd\") }", "`include_str`"),
+        ("use std::include_bytes as x; fn f() { x!(\"/etc/passwd\"); }", "`include_bytes`"),
+        ("fn f() { r#include ! [\"/etc/passwd\"] }", "`include`"),
+        ("/* a\n// */ fn f() { include!(\"x\") }", "`include`"),
+        ("const A: &str = \"\n// \"; fn f() { include!(\"x\") }", "`include`"),
+        ("fn f() -> &'static str { env!(\"HOME\") }", "`env!`"),
+        ("use std::env as e; fn f() -> &'static str { e!(\"HOME\") }", "`env!`"),
+        ("use std::env as\ne; fn f() -> &'static str { e!(\"HOME\") }", "`env!`"),
+        ("fn f() -> &'static str { env /**/ !(\"HOME\") }", "`env!`"),
+        ("fn f() { option_env!(\"HOME\"); }", "`option_env`"),
+        ("std::arch::global_asm!(\".incbin \\\"/etc/passwd\\\"\");", "`global_asm`"),
+        ("#[path = \"/etc/passwd\"] mod a;", "a module in another file"),
+        ("mod a /* { */ ;", "a module in another file"),
+        ("mod/**/a;", "a module in another file"),
+        ("macro_rules! m { ($p:ident $m:tt) => { #[$p = \"/etc/passwd\"] $m a; } }", "`macro_rules`"),
+        ("extern crate proc_macro;", "`proc_macro`"),
+    ];
+    for (draft, what) in cases {
+        assert_eq!(found(draft), format!("{what}; write the function without it."), "{draft}");
+    }
+    let fine = [
+        "fn f() { let path = std::env::args(); } // It does not include the last one.",
+        "/// Words to include\nfn including(included: bool) -> bool { included }",
+        "mod a { pub fn f() {} }\nfn f(model: u8) -> u8 { model }",
+    ];
+    assert_eq!(fine.map(found), ["", "", ""]);
+}
+
+#[test]
+fn no_recorded_draft_is_forbidden() {
+    let text = std::fs::read_to_string(folder("rust").join(CASSETTE)).expect("a cassette");
+    let answers = text.lines().map(|line| {
+        let entry: serde_json::Value = serde_json::from_str(line).expect("an entry");
+        entry["response"]["message"]["contents"][0]["text"].as_str().expect("an answer").to_owned()
+    });
+    let answers: Vec<String> = answers.collect();
+    assert!(answers.len() > 200);
+    let bad: Vec<_> = answers.iter().filter_map(|answer| Some((answer, forbidden::found_in(answer)?))).collect();
+    assert_eq!(bad, []);
+}
+
+/// What is suspended on a thread must not keep a check from ending that blocks it.
+#[test]
+fn a_check_does_not_wait_for_what_is_suspended_on_its_thread() {
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let (grader, task) = (Grader::new().expect("a compiler"), task("digit_sum"));
+            let draft = "fn digit_sum(n: u64) -> u64 { n % 10 }";
+            let mut suspended = Box::pin(grader.grade(&task, draft));
+            assert!(futures::poll!(&mut suspended).is_pending());
+            let checked = grader.grade_blocking(&task, draft).expect("a grade");
+            done.send((suspended.await.expect("a grade"), checked)).expect("awaited");
+        });
+    });
+    let (suspended, checked) = ended.recv_timeout(std::time::Duration::from_mins(1)).expect("no deadlock");
+    assert_eq!(suspended, checked);
 }
 
 #[test]
