@@ -41,7 +41,7 @@ impl Models {
             CassetteMode::Replay => Some(Recorded::open(path, agent_providers::CassetteMode::Replay)?),
         };
         if live.is_none() && source.cassettes != CassetteMode::Replay {
-            let context = "ask a model: none is named; add `--model PROVIDER:NAME`, or replay what was recorded";
+            let context = "ask a model: none is named; add `--model PROVIDER:NAME`, set AGENT_MODEL, or replay what was recorded";
             return Err(Error::new(ErrorKind::Invalid, context));
         }
         Ok(Self { live, cassette })
