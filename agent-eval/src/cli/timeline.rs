@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use agent_core::{ChatMessage, Content, Event, Role};
+use agent_core::{ChatMessage, Content, Event};
 
 use crate::{
-    EvalCase, Input, IterationTrace, Trial,
+    EvalCase, IterationTrace, Trial,
     report::words::{count, one_line, printable, verdict_word},
+    run::turns_of,
     text::cut,
     traces::traces,
 };
@@ -34,7 +35,7 @@ pub(super) fn headline(trial: &Trial) -> String {
 /// All of it, in order. Equal trials give equal lines but for their times.
 pub(super) fn lines(trial: &Trial, case: Option<&EvalCase>) -> Vec<Line> {
     let mut page = Page { lines: Vec::new(), began: trial.events.first().and_then(time) };
-    let says = case.map(says).unwrap_or_default();
+    let says = case.map(turns_of).unwrap_or_default();
     let starts = if trial.turns.is_empty() { vec![0] } else { trial.turns.clone() };
     let mut starts = starts.into_iter().zip(says).peekable();
     for (at, (event, trace)) in trial.events.iter().zip(traces(trial)).enumerate() {
@@ -52,21 +53,6 @@ pub(super) fn lines(trial: &Trial, case: Option<&EvalCase>) -> Vec<Line> {
     }
     page.end(trial);
     page.lines
-}
-
-/// What the caller says, turn by turn.
-fn says(case: &EvalCase) -> Vec<Vec<String>> {
-    match &case.input {
-        Input::Text(text) => vec![vec![format!("user: {text}")]],
-        Input::Messages(messages) => {
-            vec![messages.iter().map(|message| format!("{}: {}", role(message.role), message.text())).collect()]
-        }
-        Input::Turns(turns) => turns.iter().map(|turn| vec![format!("user: {}", turn.say)]).collect(),
-    }
-}
-
-fn role(role: Role) -> String {
-    format!("{role:?}").to_lowercase()
 }
 
 fn time(event: &Event) -> Option<Duration> {
@@ -87,9 +73,10 @@ impl Page {
         }
     }
 
-    fn said(&mut self, texts: &[String]) {
-        for text in texts {
-            self.push(None, text);
+    fn said(&mut self, messages: &[ChatMessage]) {
+        for message in messages {
+            let role = format!("{:?}", message.role).to_lowercase();
+            self.push(None, &format!("{role}: {}", message.text()));
         }
     }
 
