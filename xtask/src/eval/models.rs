@@ -18,61 +18,57 @@ pub(crate) const CASSETTE: &str = "cassettes/answers.jsonl";
 
 /// Where the clients of trials come from. A clone is the same.
 #[derive(Clone)]
-pub(crate) struct Models {
-    live: Option<Arc<dyn ChatClient>>,
-    cassette: Option<Recorded>,
+pub(crate) enum Models {
+    Live(Arc<dyn ChatClient>),
+    Record(Recorded, Arc<dyn ChatClient>),
+    /// Of this model, or of whichever was recorded.
+    Replay(Recorded, Option<Arc<dyn ChatClient>>),
 }
 
 impl Models {
     pub(crate) fn new(source: &ModelSource) -> Result<Self> {
-        let live = source.model.as_deref().map(|model| client_for(model, source.base_url.as_deref())).transpose()?;
+        let model = source.model.as_deref().map(|model| client_for(model, source.base_url.as_deref())).transpose()?;
         let path = source.dir.join(CASSETTE);
-        if source.cassettes == CassetteMode::Replay && !path.exists() {
-            let context = format!(
+        let invalid = |context: String| Error::new(ErrorKind::Invalid, context);
+        let named = || {
+            let context = "ask a model: none is named; add `--model PROVIDER:NAME`, set AGENT_MODEL, or replay what was \
+                           recorded";
+            model.clone().ok_or_else(|| invalid(context.to_owned()))
+        };
+        match source.cassettes {
+            CassetteMode::Live => Ok(Self::Live(named()?)),
+            CassetteMode::Record => {
+                let model = named()?;
+                // What is there stays: a recording that was broken off goes on, and one case can be added.
+                Ok(Self::Record(Recorded::open(path, agent_providers::CassetteMode::RecordMissing)?, model))
+            }
+            CassetteMode::Replay if !path.exists() => Err(invalid(format!(
                 "replay {}: it is not there; record it with `--record --model PROVIDER:NAME`, or ask with `--live`",
                 path.display()
-            );
-            return Err(Error::new(ErrorKind::Invalid, context));
+            ))),
+            CassetteMode::Replay => {
+                Ok(Self::Replay(Recorded::open(path, agent_providers::CassetteMode::Replay)?, model))
+            }
         }
-        let cassette = match source.cassettes {
-            CassetteMode::Live => None,
-            // What is there stays: a recording that was broken off goes on, and one case can be added.
-            CassetteMode::Record => Some(Recorded::open(path, agent_providers::CassetteMode::RecordMissing)?),
-            CassetteMode::Replay => Some(Recorded::open(path, agent_providers::CassetteMode::Replay)?),
-        };
-        if live.is_none() && source.cassettes != CassetteMode::Replay {
-            let context = "ask a model: none is named; add `--model PROVIDER:NAME`, set AGENT_MODEL, or replay what was recorded";
-            return Err(Error::new(ErrorKind::Invalid, context));
-        }
-        Ok(Self { live, cassette })
     }
 
     /// The model's name, for the fingerprint: the one that is asked, or else the one that was recorded.
-    pub(crate) fn name(&self) -> Option<String> {
-        match (&self.live, &self.cassette) {
-            (Some(client), _) => Some(client.model().to_owned()),
-            (None, Some(cassette)) => Some(cassette.models().into_iter().collect::<Vec<_>>().join(", ")),
-            (None, None) => None,
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Live(model) | Self::Record(_, model) | Self::Replay(_, Some(model)) => model.model().to_owned(),
+            Self::Replay(cassette, None) => cassette.models().into_iter().collect::<Vec<_>>().join(", "),
         }
     }
 
     /// The client of one trial.
-    pub(crate) fn client(&self, trial: &TrialSpec<'_>) -> Result<Arc<dyn ChatClient>> {
-        let case = trial.key.case.clone();
-        match (&self.cassette, &self.live) {
-            (None, Some(live)) => Ok(live.clone()),
-            (Some(cassette), Some(live)) if trial.cassettes == CassetteMode::Record => {
-                Ok(Arc::new(cassette.trial(case, trial.key.repeat, live.clone())))
-            }
-            (Some(cassette), Some(live)) => {
-                let client = cassette.trial(case, trial.key.repeat, live.clone());
-                Ok(Arc::new(Counted { client, hits: trial.cassette_hits.clone() }))
-            }
-            (Some(cassette), None) => {
-                let client = cassette.replay_trial(case, trial.key.repeat);
-                Ok(Arc::new(Counted { client, hits: trial.cassette_hits.clone() }))
-            }
-            (None, None) => Err(Error::new(ErrorKind::Contract, "make the client of a trial: there is no model")),
+    pub(crate) fn client(&self, trial: &TrialSpec<'_>) -> Arc<dyn ChatClient> {
+        let (case, repeat) = (trial.key.case.clone(), trial.key.repeat);
+        let counted = |client| Arc::new(Counted { client, hits: trial.cassette_hits.clone() });
+        match self {
+            Self::Live(model) => model.clone(),
+            Self::Record(cassette, model) => Arc::new(cassette.trial(case, repeat, model.clone())),
+            Self::Replay(cassette, Some(model)) => counted(cassette.trial(case, repeat, model.clone())),
+            Self::Replay(cassette, None) => counted(cassette.replay_trial(case, repeat)),
         }
     }
 }

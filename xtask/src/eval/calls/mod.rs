@@ -48,7 +48,7 @@ impl Subject for Calls {
             chat,
             ..ChatAgentOptions::default()
         };
-        let agent = ChatAgent::new("assistant", self.models.client(trial)?, options);
+        let agent = ChatAgent::new("assistant", self.models.client(trial), options);
         let chosen = tools().into_iter().filter(|tool| names.contains(&tool.spec().name));
         Ok(Arc::new(chosen.fold(agent, ChatAgent::tool)))
     }

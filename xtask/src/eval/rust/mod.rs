@@ -66,7 +66,7 @@ impl Subject for RustTasks {
             },
             ..ChatAgentOptions::default()
         };
-        let writer = ChatAgent::new("writer", self.models.client(trial)?, options);
+        let writer = ChatAgent::new("writer", self.models.client(trial), options);
         let grader = self.grader.clone();
         let visible_tests = evaluate_async_fn("visible_tests", move |cx| {
             let (grader, task) = (grader.clone(), task.clone());

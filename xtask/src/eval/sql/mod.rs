@@ -55,7 +55,7 @@ impl Subject for Sql {
             ..ChatOptions::default()
         };
         let options = RefineOptions { max_iterations: CAP, chat };
-        Ok(Arc::new(refine(self.models.client(trial)?, &self.database, options)))
+        Ok(Arc::new(refine(self.models.client(trial), &self.database, options)))
     }
 
     fn fingerprint(&self) -> Value {
