@@ -2,20 +2,14 @@
 
 use std::{
     any::Any,
-    collections::HashMap,
     fmt,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
-    },
-    time::Duration,
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{Format, Limits, LoopStep, Spent, StopReason, Usage, ids, ledger::Ledger};
+use crate::{Format, Limits, LoopStep, Spent, StopReason, Usage, budget::Budget, ids, ledger::Ledger};
 
 /// One run: its id, its limits and what it spent, shared by every agent that it reaches. A clone is cheap.
 ///
@@ -28,8 +22,14 @@ use crate::{Format, Limits, LoopStep, Spent, StopReason, Usage, ids, ledger::Led
 /// ```
 #[derive(Clone)]
 pub struct RunContext {
-    run: Arc<Run>,
+    part: Arc<Part>,
     path: Arc<[LoopStep]>,
+}
+
+/// What the contexts of one part of a run share: all of the run, unless a part has something of its own.
+#[derive(Clone)]
+struct Part {
+    run: Arc<Run>,
     format: Option<Arc<Format>>,
     content_in_spans: bool,
     ledger: Arc<Ledger>,
@@ -39,77 +39,53 @@ pub struct RunContext {
     scratch: Arc<Scratch>,
 }
 
-/// Values by key; gone with the last context that shares them.
-type Scratch = Mutex<HashMap<Uuid, Arc<dyn Any + Send + Sync>>>;
-
 struct Run {
     id: Uuid,
-    limits: Limits,
     cancel: CancellationToken,
-    start: Instant,
-    /// What it had run for before it was taken up here.
-    before: Duration,
-    model_calls: AtomicU32,
-    tool_calls: AtomicU32,
-    tokens: AtomicU64,
+    budget: Budget,
 }
 
-impl Run {
-    fn new(id: Uuid, limits: Limits, cancel: CancellationToken, spent: Spent) -> Self {
-        let Spent { model_calls, tool_calls, tokens, wall } = spent;
-        Self {
-            id,
-            limits,
-            cancel,
-            start: Instant::now(),
-            before: wall,
-            model_calls: AtomicU32::new(model_calls),
-            tool_calls: AtomicU32::new(tool_calls),
-            tokens: AtomicU64::new(tokens),
-        }
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.before.saturating_add(self.start.elapsed())
-    }
-}
+/// A few values with their keys; gone with the last context that shares them.
+type Scratch = Mutex<Vec<(Uuid, Arc<dyn Any + Send + Sync>)>>;
 
 impl RunContext {
     /// A run that starts now, with these limits.
     pub fn new(limits: Limits) -> Self {
-        Self {
-            run: Arc::new(Run::new(ids::next(), limits, CancellationToken::new(), Spent::default())),
-            path: Arc::from([]),
+        let budget = Budget::new(limits, Spent::default());
+        let part = Part {
+            run: Arc::new(Run { id: ids::next(), cancel: CancellationToken::new(), budget }),
             format: None,
             content_in_spans: false,
             ledger: Arc::default(),
             is_branch: false,
             depth: 0,
             scratch: Arc::default(),
-        }
+        };
+        Self { part: Arc::new(part), path: Arc::from([]) }
     }
 
     /// The same run, taken up after it had spent so much, perhaps in a process that is gone: its calls, tokens and time
     /// count on from there, and between then and now it spent nothing. The cancellation and the [scratch](Self::scratch)
     /// are shared with this context; what is spent is not.
     pub fn taken_up(&self, id: Uuid, spent: Spent) -> Self {
-        let run = Run::new(id, self.run.limits, self.run.cancel.clone(), spent);
-        Self { run: Arc::new(run), ..self.clone() }
+        let Run { cancel, budget, .. } = &*self.part.run;
+        let run = Run { id, cancel: cancel.clone(), budget: Budget::new(*budget.limits(), spent) };
+        self.with(Part { run: Arc::new(run), ..self.own_part() })
     }
 
     /// The run's id (UUID version 7); every event of the run carries it.
     pub fn id(&self) -> Uuid {
-        self.run.id
+        self.part.run.id
     }
 
     /// The token that cancels the whole run.
     pub fn cancel(&self) -> &CancellationToken {
-        &self.run.cancel
+        &self.part.run.cancel
     }
 
     /// What the run may spend.
     pub fn limits(&self) -> &Limits {
-        &self.run.limits
+        self.budget().limits()
     }
 
     /// The iterations of loops that this part of the run is in, outermost first.
@@ -120,65 +96,63 @@ impl RunContext {
     /// The same run, inside one more iteration of a loop.
     pub fn enter(&self, step: LoopStep) -> Self {
         let path = self.path.iter().cloned().chain([step]).collect();
-        Self { path, ..self.clone() }
+        Self { path, part: self.part.clone() }
     }
 
     /// What the run has spent so far.
     pub fn spent(&self) -> Spent {
-        Spent {
-            model_calls: self.run.model_calls.load(Relaxed),
-            tool_calls: self.run.tool_calls.load(Relaxed),
-            tokens: self.run.tokens.load(Relaxed),
-            wall: self.run.elapsed(),
-        }
+        self.budget().spent()
     }
 
     /// The same run, whose answers are to have this form.
     pub fn with_format(&self, format: Format) -> Self {
-        Self { format: Some(Arc::new(format)), ..self.clone() }
+        self.with(Part { format: Some(Arc::new(format)), ..self.own_part() })
     }
 
     /// The form that the caller of the run wants answers to have; an agent prefers it to its own.
     pub fn format(&self) -> Option<&Format> {
-        self.format.as_deref()
+        self.part.format.as_deref()
     }
 
     /// The same run, whose spans show what was said: instructions, prompts, answers, tools with their arguments and
     /// results, feedback. Without it they show names, numbers and reasons only.
     pub fn with_content_in_spans(&self) -> Self {
-        Self { content_in_spans: true, ..self.clone() }
+        self.with(Part { content_in_spans: true, ..self.own_part() })
     }
 
     /// Whether spans may show what was said; see [`with_content_in_spans`](Self::with_content_in_spans).
     pub fn shows_content(&self) -> bool {
-        self.content_in_spans
+        self.part.content_in_spans
     }
 
     /// The same run, in an agent that has a session and an answer of its own.
     pub(crate) fn for_tool(&self) -> Self {
-        Self { format: None, is_branch: false, depth: self.depth + 1, ledger: self.ledger.inside(), ..self.clone() }
+        let part = self.own_part();
+        let (depth, ledger) = (part.depth + 1, part.ledger.inside());
+        self.with(Part { format: None, is_branch: false, depth, ledger, ..part })
     }
 
     /// How many agents this one is a tool of, one within the other.
     pub(crate) fn depth(&self) -> u32 {
-        self.depth
+        self.part.depth
     }
 
     /// The same run, in a branch beside others that share the session.
     pub fn in_branch(&self) -> Self {
-        Self { ledger: self.ledger.inside(), is_branch: true, ..self.clone() }
+        self.with(Part { ledger: self.part.ledger.inside(), is_branch: true, ..self.own_part() })
     }
 
     /// Whether this is a branch beside others that share the session.
     pub fn is_branch(&self) -> bool {
-        self.is_branch
+        self.part.is_branch
     }
 
     /// The same run, for work that goes on beside it in a session of its own: the limits, the cancellation and what
     /// was spent are shared; [`scratch`](Self::scratch) and the answers' form are not. So what keeps such work in
     /// scratch is dropped with the run's last other context, and can stop the work then.
     pub fn in_background(&self) -> Self {
-        Self { scratch: Arc::default(), ..self.for_tool() }
+        let inside = self.for_tool();
+        inside.with(Part { scratch: Arc::default(), ..inside.own_part() })
     }
 
     /// Whether the run may go on.
@@ -187,10 +161,9 @@ impl RunContext {
     /// [`StopReason::Cancelled`] if it is cancelled, [`StopReason::BudgetExhausted`] if its tokens or its time are
     /// used up.
     pub fn check(&self) -> Result<(), StopReason> {
-        let out_of_tokens = || self.run.limits.tokens.is_some_and(|max| self.run.tokens.load(Relaxed) >= max);
         match self.interruption() {
             Some(stop) => Err(stop),
-            None if out_of_tokens() => Err(StopReason::BudgetExhausted),
+            None if self.budget().is_out_of_tokens() => Err(StopReason::BudgetExhausted),
             None => Ok(()),
         }
     }
@@ -198,11 +171,10 @@ impl RunContext {
     /// What interrupts the run at this moment: whether it is cancelled or out of time. [`interrupted`](Self::interrupted)
     /// waits for that.
     pub fn interruption(&self) -> Option<StopReason> {
-        if self.run.cancel.is_cancelled() {
+        if self.cancel().is_cancelled() {
             return Some(StopReason::Cancelled);
         }
-        let out_of_time = self.run.limits.wall.is_some_and(|max| self.run.elapsed() >= max);
-        out_of_time.then_some(StopReason::BudgetExhausted)
+        self.budget().is_out_of_time().then_some(StopReason::BudgetExhausted)
     }
 
     /// Takes one model call, or says why there is none. To be asked before each call, with [`spend`](Self::spend)
@@ -212,7 +184,7 @@ impl RunContext {
     /// What [`check`](Self::check) says, or [`StopReason::BudgetExhausted`] if all calls are taken.
     pub fn take_model_call(&self) -> Result<(), StopReason> {
         self.check()?;
-        take(&self.run.model_calls, self.run.limits.model_calls)
+        self.budget().take_model_call()
     }
 
     /// Takes one tool call, or says why there is none.
@@ -220,14 +192,12 @@ impl RunContext {
     /// # Errors
     /// [`StopReason::BudgetExhausted`] if all calls are taken.
     pub fn take_tool_call(&self) -> Result<(), StopReason> {
-        take(&self.run.tool_calls, self.run.limits.tool_calls)
+        self.budget().take_tool_call()
     }
 
     /// Counts tokens that an event reports.
     pub fn spend(&self, usage: Usage) {
-        // `fetch_update` saturates where `fetch_add` would wrap round to a fresh budget.
-        let add = |tokens: u64| Some(tokens.saturating_add(usage.total()));
-        let _ = self.run.tokens.fetch_update(Relaxed, Relaxed, add);
+        self.budget().spend(usage);
     }
 
     /// Counts tokens that no event reports yet, such as a judge's; the enclosing loop's next event does.
@@ -238,36 +208,25 @@ impl RunContext {
 
     /// As [`bill`](Self::bill), for tokens that are counted already, such as those of an agent in the background.
     pub fn owe(&self, usage: Usage) {
-        self.ledger.owe(usage);
+        self.part.ledger.owe(usage);
     }
 
     /// Takes what was [billed](Self::bill) and not taken yet, to report it.
     pub fn take_bill(&self) -> Option<Usage> {
-        self.ledger.take()
+        self.part.ledger.take()
     }
 
     /// Ends when the run is cancelled or out of time; for `select!`. With a [`Limits::wall`] it needs a tokio
     /// runtime with time enabled.
     pub async fn interrupted(&self) -> StopReason {
-        let Some(wall) = self.run.limits.wall else {
-            self.run.cancel.cancelled().await;
-            return StopReason::Cancelled;
-        };
         // The timer stands still while a task never waits.
         if let Some(stop) = self.interruption() {
             return stop;
         }
-        let end = self.run.start.checked_add(wall.saturating_sub(self.run.before));
-        let out_of_time = async {
-            match end {
-                Some(end) => tokio::time::sleep_until(end).await,
-                None => std::future::pending().await, // further away than the clock can tell
-            }
-        };
         tokio::select! {
             biased;
-            () = self.run.cancel.cancelled() => StopReason::Cancelled,
-            () = out_of_time => StopReason::BudgetExhausted,
+            () = self.cancel().cancelled() => StopReason::Cancelled,
+            () = self.budget().out_of_time() => StopReason::BudgetExhausted,
         }
     }
 
@@ -275,9 +234,28 @@ impl RunContext {
     /// tools that count within a run. A key belongs to one type; another type gets a value of its own that is not kept.
     pub fn scratch<T: Default + Send + Sync + 'static>(&self, key: Uuid) -> Arc<T> {
         // What is behind the lock is whole between any two statements, so a panic elsewhere has not spoiled it.
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        let value = scratch.entry(key).or_insert_with(|| Arc::new(T::default())).clone();
+        let mut scratch = self.part.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = scratch.iter().find(|(known, _)| *known == key).map(|(_, value)| value.clone());
+        let value = known.unwrap_or_else(|| {
+            let value: Arc<dyn Any + Send + Sync> = Arc::new(T::default());
+            scratch.push((key, value.clone()));
+            value
+        });
         value.downcast().unwrap_or_default()
+    }
+
+    fn budget(&self) -> &Budget {
+        &self.part.run.budget
+    }
+
+    /// What this part shares with others, to be changed for one of its own.
+    fn own_part(&self) -> Part {
+        (*self.part).clone()
+    }
+
+    /// The same place in the run, as another part of it.
+    fn with(&self, part: Part) -> Self {
+        Self { part: Arc::new(part), path: self.path.clone() }
     }
 }
 
@@ -290,19 +268,13 @@ impl Default for RunContext {
 impl fmt::Debug for RunContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunContext")
-            .field("id", &self.run.id)
+            .field("id", &self.id())
             .field("path", &self.path)
-            .field("limits", &self.run.limits)
+            .field("limits", self.limits())
             .field("spent", &self.spent())
-            .field("cancelled", &self.run.cancel.is_cancelled())
+            .field("cancelled", &self.cancel().is_cancelled())
             .finish_non_exhaustive()
     }
-}
-
-fn take(count: &AtomicU32, max: Option<u32>) -> Result<(), StopReason> {
-    let max = max.unwrap_or(u32::MAX);
-    let next = |taken| (taken < max).then(|| taken + 1);
-    count.fetch_update(Relaxed, Relaxed, next).map(drop).map_err(|_| StopReason::BudgetExhausted)
 }
 
 #[cfg(test)]
@@ -323,7 +295,7 @@ mod tests {
         assert_eq!((run.spent().tokens, run.take_bill(), background.clone().take_bill()), (7, None, Some(usage)));
         background.owe(usage);
         assert!(kept.upgrade().is_some());
-        let parent = run.ledger.clone();
+        let parent = run.part.ledger.clone();
         drop(run);
         assert!(kept.upgrade().is_none(), "scratch goes with the contexts that share it");
         drop(background);

@@ -5,7 +5,7 @@ use std::{
     future::poll_fn,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, ready},
 };
 
 use futures_util::{Stream, StreamExt};
@@ -14,7 +14,7 @@ use tracing::{Instrument, Span, instrument::Instrumented};
 
 use crate::{
     AgentResponse, Delta, Draft, Error, ErrorKind, Event, Result, RunContext, Session, StopReason, Update, Updates,
-    Usage, ids, response::Fold, telemetry,
+    Usage, ids, response::Fold, slot::Slot, telemetry,
 };
 
 /// Makes a run of an async body: whatever the body sends to its [`Emitter`] are the updates, what it returns is the
@@ -64,78 +64,11 @@ struct Shared {
     slot: Mutex<Slot>,
 }
 
-/// The one update between a body and whoever pulls.
-#[derive(Default)]
-struct Slot {
-    update: Option<Update>,
-    /// How many updates were put here.
-    placed: u64,
-    /// How many of them were taken with the next one asked for.
-    released: u64,
-    /// Sends that wait, but those inside the puller's own poll: its next poll reaches them.
-    senders: Vec<Waker>,
-    /// Whoever pulls, while it waits.
-    puller: Option<Waker>,
-    /// The address of its waker, while it polls the body.
-    polling: Option<usize>,
-    closed: bool,
-}
-
 impl Shared {
     #[inline]
     fn slot(&self) -> MutexGuard<'_, Slot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl Slot {
-    #[inline]
-    fn place(&mut self, update: Update) -> u64 {
-        self.update = Some(update);
-        self.placed += 1;
-        if let Some(puller) = self.puller.take() {
-            puller.wake(); // sent from outside the body's own poll
-        }
-        self.placed
-    }
-
-    fn is_free(&self) -> bool {
-        self.update.is_none() && self.released == self.placed
-    }
-
-    fn wait(&mut self, waker: &Waker) {
-        if self.polling != Some(address(waker)) && !self.senders.iter().any(|known| known.will_wake(waker)) {
-            self.senders.push(waker.clone());
-        }
-    }
-
-    /// The next update is asked for: the last one, if taken, is done with.
-    fn pull(&mut self, waker: &Waker) {
-        self.puller = None;
-        self.polling = Some(address(waker));
-        if self.update.is_none() && self.released < self.placed {
-            self.released = self.placed;
-            self.wake_senders();
-        }
-    }
-
-    /// Nobody pulls any more: a send elsewhere must not wait for ever.
-    fn close(&mut self) {
-        self.closed = true;
-        self.wake_senders();
-    }
-
-    #[inline]
-    fn wake_senders(&mut self) {
-        if !self.senders.is_empty() {
-            self.senders.drain(..).for_each(Waker::wake);
-        }
-    }
-}
-
-/// Where the waker itself is: a nested executor has wakers of its own, elsewhere.
-fn address(waker: &Waker) -> usize {
-    std::ptr::from_ref(waker).addr()
 }
 
 impl Emitter {
@@ -229,12 +162,12 @@ impl Emitter {
     /// One look at the slot, by the sender of this ticket.
     fn poll_send(&self, ticket: &mut Option<u64>, cx: &Context<'_>, make: impl FnOnce() -> Option<Update>) -> Poll<()> {
         let mut slot = self.shared.slot();
-        if slot.closed {
+        if slot.is_closed() {
             return Poll::Ready(()); // nobody will see it, so it does not happen
         }
         match *ticket {
             None if slot.is_free() => *ticket = make().map(|update| slot.place(update)),
-            Some(ticket) if slot.released >= ticket => return Poll::Ready(()),
+            Some(ticket) if slot.is_done_with(ticket) => return Poll::Ready(()),
             None | Some(_) => (),
         }
         slot.wait(cx.waker());
@@ -310,15 +243,14 @@ impl<Fut: Future<Output = Result<StopReason>>> Stream for Run<Fut> {
             *this.end = Some(end);
         }
         let mut slot = this.shared.slot();
-        slot.polling = None;
-        if let Some(update) = slot.update.take() {
+        if let Some(update) = slot.take() {
             if let Update::Event(Event { usage: Some(usage), .. }) = &update {
                 *this.used += *usage;
             }
             return Poll::Ready(Some(Ok(update)));
         }
         if this.body.is_some() {
-            slot.puller = Some(cx.waker().clone());
+            slot.await_update(cx.waker());
             return Poll::Pending;
         }
         slot.close();

@@ -211,6 +211,7 @@
 //! - `testing` (off by default): the module `testing`.
 
 mod agent;
+mod budget;
 mod calls;
 mod chat;
 mod chat_agent;
@@ -227,6 +228,7 @@ mod message;
 mod response;
 mod runner;
 mod session;
+mod slot;
 mod steps;
 mod store;
 mod telemetry;

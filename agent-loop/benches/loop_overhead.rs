@@ -1,14 +1,15 @@
 //! The loop's own cost: a scripted inner agent, one evaluator that always objects.
 //!
-//! Runs one case so that its instructions and its memory can be counted: `loop_overhead CASE SIZE`, where the case is
-//! `shared`, `fresh`, `clone`, `setup`, `concurrent` or `waiting`. `cargo xtask bench` calls it and prints the table.
+//! Runs one case so that its instructions and its memory can be counted: `loop_overhead CASE SIZE`. `cargo xtask bench`
+//! calls it and prints the table. `streamed` cases let go of each event as it comes, as one who stores it does; the
+//! others keep all, as [`AgentExt::complete`] does.
 
 #[path = "support/mod.rs"]
 mod support;
 
 use std::{hint::black_box, sync::Arc, time::Duration};
 
-use agent_core::{Agent, AgentExt, ChatMessage, Draft, Limits, RunContext, Session, StopReason, agent_fn};
+use agent_core::{Agent, AgentExt, ChatMessage, Draft, Limits, RunContext, Session, StopReason, Update, agent_fn};
 use agent_loop::{ContextMode, LoopAgent};
 use futures::{FutureExt, StreamExt};
 use tokio::{task::JoinSet, time::Instant};
@@ -22,22 +23,49 @@ fn main() {
     };
     let count: u32 = count.parse().expect("SIZE is a number");
     match case.as_str() {
-        "shared" => run(count, ContextMode::Shared),
-        "fresh" => run(count, ContextMode::Fresh),
+        "shared" => run(count, ContextMode::Shared, Caller::Keeps),
+        "fresh" => run(count, ContextMode::Fresh, Caller::Keeps),
+        "streamed" => run(count, ContextMode::Shared, Caller::Streams),
         "clone" => clones(count, 1000),
         "setup" => clones(count, 0),
-        "concurrent" => concurrent(count),
+        "concurrent" => concurrent(count, Caller::Keeps),
+        "concurrent_streamed" => concurrent(count, Caller::Streams),
         "waiting" => waiting(count),
         other => panic!("no case named {other}"),
     }
 }
 
+/// What is done with a run's events.
+#[derive(Clone, Copy)]
+enum Caller {
+    Keeps,
+    Streams,
+}
+
+impl Caller {
+    async fn run(self, agent: &LoopAgent, session: &mut Session, cx: &RunContext) {
+        let stop = match self {
+            Self::Keeps => agent.complete(session, cx).await.map(|response| response.stop),
+            Self::Streams => {
+                let mut updates = agent.run(session, cx);
+                loop {
+                    match updates.next().await.expect("a run has an end") {
+                        Ok(Update::Delta(_) | Update::Event(_)) => (),
+                        Ok(Update::Done(stop)) => break Ok(stop),
+                        Err(error) => break Err(error),
+                    }
+                }
+            }
+        };
+        assert_eq!(stop.expect("a scripted loop does not fail"), StopReason::IterationLimit);
+    }
+}
+
 /// A loop of `count` iterations over an agent that says 100 bytes.
-fn run(count: u32, context: ContextMode) {
+fn run(count: u32, context: ContextMode, caller: Caller) {
     let agent = looped(writer(100), count, context);
     let (mut session, cx) = (session(), RunContext::new(Limits::default()));
-    let response = block_on(agent.complete(&mut session, &cx)).expect("a scripted loop does not fail");
-    assert_eq!(response.stop, StopReason::IterationLimit);
+    block_on(caller.run(&agent, &mut session, &cx));
     black_box(session);
 }
 
@@ -52,7 +80,7 @@ fn clones(count: u32, clones: u32) {
 
 /// So many loops of 5 iterations at once, whose model takes a millisecond. Prints the seconds, and the KiB of memory that
 /// the process had at most.
-fn concurrent(count: u32) {
+fn concurrent(count: u32, caller: Caller) {
     let model = agent_fn("writer", |session, out| {
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -62,13 +90,10 @@ fn concurrent(count: u32) {
     });
     let agent = Arc::new(looped(model, 5, ContextMode::Shared));
     let one = |agent: Arc<LoopAgent>| async move {
-        let (mut session, cx) = (session(), RunContext::default());
-        agent.complete(&mut session, &cx).await.expect("a scripted loop does not fail").stop
+        caller.run(&agent, &mut session(), &RunContext::default()).await;
     };
     let begun = Instant::now();
-    let loops = async { (0..count).map(|_| one(agent.clone())).collect::<JoinSet<_>>().join_all().await };
-    let ends = block_on(loops);
-    assert!(ends.iter().all(|end| *end == StopReason::IterationLimit));
+    block_on(async { (0..count).map(|_| one(agent.clone())).collect::<JoinSet<_>>().join_all().await });
     println!("{} {}", begun.elapsed().as_secs_f64(), memory("VmHWM:").unwrap_or(f64::NAN));
 }
 

@@ -2,56 +2,61 @@
 
 use agent_core::{AgentResponse, Content, Role};
 use serde_json::Value;
-use xxhash_rust::xxh64::Xxh64;
+use xxhash_rust::xxh64::xxh64;
 
-/// The hash (XXH64) of the texts, data and calls of a run's assistant messages, without ids and thoughts. The order of
-/// the keys in arguments does not matter. `begun` is the digest of what the same pass did before it was interrupted.
+/// A hash of the texts, data and calls of a run's assistant messages, without ids and thoughts: the XXH64 of each part,
+/// seeded with that of the part before. The order of the keys in arguments does not matter. `begun` is the digest of what
+/// the same pass did before it was interrupted: it comes to what it would have come to in one go.
 pub(crate) fn digest(begun: Option<u64>, response: &AgentResponse) -> u64 {
-    let mut hash = Xxh64::new(begun.unwrap_or_default());
-    for message in response.messages().filter(|message| message.role == Role::Assistant) {
-        message.contents.iter().for_each(|content| add(&mut hash, content));
-    }
-    hash.digest()
+    let said = response.messages().filter(|message| message.role == Role::Assistant);
+    said.flat_map(|message| message.contents.iter()).fold(begun.unwrap_or_default(), add)
 }
 
-fn add(hash: &mut Xxh64, content: &Content) {
+fn add(hash: u64, content: &Content) -> u64 {
     match content {
         Content::Text(text) => part(hash, b't', text.as_bytes()),
-        Content::Data { mime_type, data } => {
-            part(hash, b'd', mime_type.as_bytes());
-            part(hash, b'd', data);
-        }
+        Content::Data { mime_type, data } => part(part(hash, b'd', mime_type.as_bytes()), b'd', data),
         Content::Uri { uri, .. } => part(hash, b'u', uri.as_bytes()),
         Content::ToolCall(call) => {
-            part(hash, b'c', call.name.as_bytes());
             let mut arguments = call.arguments.clone();
             arguments.sort_all_objects();
-            part(hash, b'a', arguments.to_string().as_bytes());
+            part(part(hash, b'c', call.name.as_bytes()), b'a', arguments.to_string().as_bytes())
         }
-        Content::InvalidToolCall { name, raw, .. } => {
-            part(hash, b'c', name.as_bytes());
-            part(hash, b'r', raw.as_bytes());
-        }
-        Content::Native { value, .. } if !value.is_null() => native(hash, value),
-        Content::Native { .. }
-        | Content::Reasoning { .. }
+        Content::InvalidToolCall { name, raw, .. } => part(part(hash, b'c', name.as_bytes()), b'r', raw.as_bytes()),
+        // A service's own items carry ids and thoughts, so only their kind counts.
+        Content::Native { value, .. } => match value.get("type").and_then(Value::as_str) {
+            Some(kind) => part(hash, b'n', kind.as_bytes()),
+            None => hash,
+        },
+        Content::Reasoning { .. }
         | Content::ToolResult(_)
         | Content::ApprovalRequest(_)
-        | Content::ApprovalResponse { .. } => (),
+        | Content::ApprovalResponse { .. } => hash,
     }
 }
 
-/// A service's own items carry ids and thoughts, so only their kind counts.
-fn native(hash: &mut Xxh64, value: &Value) {
-    if let Some(kind) = value.get("type").and_then(Value::as_str) {
-        part(hash, b'n', kind.as_bytes());
-    }
+/// One more part of this kind.
+fn part(before: u64, tag: u8, bytes: &[u8]) -> u64 {
+    xxh64(bytes, before ^ u64::from(tag))
 }
 
-/// A tagged part with its length, so that no two lists of parts are the same bytes.
-fn part(hash: &mut Xxh64, tag: u8, bytes: &[u8]) {
-    let mut head = [tag; 9];
-    head[1..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
-    hash.update(&head);
-    hash.update(bytes);
+#[cfg(test)]
+mod tests {
+    use super::digest;
+    use agent_core::{AgentExt, AgentResponse, ChatMessage, Draft, Session, StopReason, testing::ScriptedAgent};
+
+    async fn says(texts: &[&str]) -> AgentResponse {
+        let draft = texts.iter().fold(Draft::default(), |draft, text| draft.say(ChatMessage::assistant(*text)));
+        let agent = ScriptedAgent::new("writer").turn(draft, StopReason::Completed);
+        agent.ask(&mut Session::new(), "go").await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_interrupted_pass_comes_to_what_it_would_have_come_to_in_one_go() {
+        let whole = digest(None, &says(&["one", "two"]).await);
+        let begun = digest(None, &says(&["one"]).await);
+        assert_eq!(digest(Some(begun), &says(&["two"]).await), whole);
+        assert_eq!(digest(Some(begun), &says(&[]).await), begun);
+        assert_ne!(digest(None, &says(&["two", "one"]).await), whole);
+    }
 }

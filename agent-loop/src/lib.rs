@@ -171,6 +171,7 @@ mod model_call;
 mod numbers;
 mod options;
 mod outcome;
+mod record;
 mod tasks;
 mod telemetry;
 mod text;
@@ -193,6 +194,7 @@ pub use evaluators::{
 pub use loop_agent::LoopAgent;
 pub use model_call::Patience;
 pub use options::{ContextMode, LoopOptions};
-pub use outcome::{IterationRecord, LoopOutcome};
+pub use outcome::LoopOutcome;
+pub use record::IterationRecord;
 pub use tasks::{BackgroundDone, BackgroundTasks, TaskRecord, TaskStatus};
 pub use todos::{TodosDone, todo_tools};

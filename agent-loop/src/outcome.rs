@@ -2,9 +2,10 @@
 
 use std::{fmt, ops::Range, sync::Arc};
 
-use agent_core::{ChatMessage, Event, Session, StateChange, StopReason, Usage};
+use agent_core::{ChatMessage, Session, StopReason, Usage};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Value, json};
+
+use crate::IterationRecord;
 
 /// How a loop went, read from a session's state: during the loop, after it, and after a crash.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -60,49 +61,6 @@ impl fmt::Display for LoopOutcome {
     }
 }
 
-/// One finished iteration, as the session keeps it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct IterationRecord {
-    /// See [`Iteration::digest`](crate::Iteration::digest).
-    pub digest: u64,
-    /// The evaluator that objected, or the agent that escalated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-    /// What the evaluator said; none if it said nothing, or messages of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub feedback: Option<String>,
-    /// How long it took, in milliseconds; after an interruption, since then.
-    #[serde(skip_serializing_if = "is_default")]
-    pub millis: u64,
-    /// The tokens of the whole pass: judges, and what it used before an interruption.
-    #[serde(skip_serializing_if = "is_default")]
-    pub usage: Usage,
-}
-
-impl IterationRecord {
-    /// As the state keeps it: a list of its fields, without those at the end that say nothing. An object would be a tree of
-    /// keys for each iteration; either is read.
-    pub(crate) fn to_json(&self) -> Value {
-        let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::String);
-        let said = [self.digest.into(), text(&self.by), text(&self.feedback)];
-        Value::Array(match (self.millis, self.usage == Usage::default()) {
-            (0, true) => said.into(),
-            (millis, true) => said.into_iter().chain([millis.into()]).collect(),
-            (millis, false) => said.into_iter().chain([millis.into(), json!(self.usage)]).collect(),
-        })
-    }
-
-    /// The iteration that an event finishes, with the loop's name: for those who watch a stream.
-    pub fn of(event: &Event) -> Option<(Arc<str>, Self)> {
-        event.state.iter().find_map(|change| {
-            let StateChange::Append { key, value } = change else { return None };
-            let name = key.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
-            Some((name.into(), Self::deserialize(value).ok()?))
-        })
-    }
-}
-
 const PREFIX: &str = "loop:";
 const SUFFIX: &str = ":iterations";
 
@@ -116,6 +74,11 @@ pub(crate) struct Keys {
 impl Keys {
     pub(crate) fn new(name: &str) -> Self {
         Self { record: format!("{PREFIX}{name}").into(), iterations: format!("{PREFIX}{name}{SUFFIX}").into() }
+    }
+
+    /// The loop whose list this key is.
+    pub(crate) fn loop_of(iterations: &str) -> Option<&str> {
+        iterations.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)
     }
 
     /// Whether a loop of this name would keep its record where another keeps its list.
@@ -199,34 +162,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{IterationRecord, Progress};
-    use agent_core::Usage;
-    use proptest::prelude::{any, prop_assert_eq, proptest};
+    use super::Progress;
     use serde_json::json;
-
-    proptest! {
-        #[test]
-        fn a_record_is_read_as_it_was_kept(
-            digest: u64, by: Option<String>, feedback: Option<String>, millis: u64, tokens in any::<[u64; 4]>(),
-        ) {
-            let [input_tokens, output_tokens, cached_input_tokens, reasoning_tokens] = tokens;
-            let used = Usage { input_tokens, output_tokens, cached_input_tokens, reasoning_tokens };
-            for usage in [used, Usage::default()] {
-                let record = IterationRecord { digest, by: by.clone(), feedback: feedback.clone(), millis, usage };
-                prop_assert_eq!(serde_json::from_value::<IterationRecord>(record.to_json()).unwrap(), record.clone());
-                prop_assert_eq!(serde_json::from_value::<IterationRecord>(json!(record)).unwrap(), record);
-            }
-        }
-    }
-
-    #[test]
-    fn a_record_is_kept_without_what_says_nothing() {
-        let quick = IterationRecord { digest: 7, by: Some("critic".into()), ..IterationRecord::default() };
-        assert_eq!(quick.to_json(), json!([7, "critic", null]));
-        let usage = Usage { input_tokens: 5, ..Usage::default() };
-        let slow = IterationRecord { feedback: Some("shorter".into()), usage, ..quick };
-        assert_eq!(slow.to_json(), json!([7, "critic", "shorter", 0, { "input_tokens": 5 }]));
-    }
 
     #[test]
     fn a_range_is_kept_as_a_pair_and_read_as_an_object_too() {

@@ -1,5 +1,6 @@
 //! The loop.
 
+mod input;
 mod judgement;
 mod run;
 
@@ -8,11 +9,11 @@ use std::{fmt, sync::Arc};
 use agent_core::{
     Agent, AgentInfo, Emitter, Error, ErrorKind, Result, RunContext, Session, StopReason, Updates, updates,
 };
-use tokio::{task::consume_budget, time::Instant};
+use tokio::task::consume_budget;
 
 use crate::{LoopEvaluator, LoopOptions, outcome::Keys};
 
-use self::{judgement::Judgement, run::Run};
+use self::run::Run;
 
 /// An agent that runs another until nobody objects.
 ///
@@ -80,14 +81,7 @@ impl LoopAgent {
                 return run.end_at_lowered_cap(session).await;
             }
             run.open_iteration(session).await;
-            let started = Instant::now();
-            let (last, judgement) = run.iterate(session).await?;
-            let (by, verdict) = match judgement {
-                Judgement::Interrupted(stop) => return run.end(session, stop).await,
-                Judgement::Verdict(by, verdict) => (by, verdict),
-            };
-            let end = run.conclude(last, by, verdict, started);
-            if let Some(stop) = end {
+            if let Some(stop) = run.iterate(session).await? {
                 return run.end(session, stop).await;
             }
         }

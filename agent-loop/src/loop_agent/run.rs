@@ -3,15 +3,15 @@
 use std::pin::pin;
 
 use agent_core::{
-    AgentResponse, ChatMessage, Content, Draft, Emitter, LoopStep, Result, RunContext, Session, StateChange,
-    StopReason, Usage,
+    AgentResponse, ChatMessage, Draft, Emitter, LoopStep, Result, RunContext, Session, StateChange, StopReason, Usage,
 };
 use serde_json::Value;
 use tokio::time::Instant;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use super::{
     LoopAgent,
+    input::{kept, note, told},
     judgement::{Judgement, ask},
 };
 use crate::{
@@ -94,26 +94,32 @@ impl<'a> Run<'a> {
         self.out.record(session, draft).await;
     }
 
-    /// Runs the inner agent once and asks who objects.
-    pub(super) async fn iterate(&mut self, session: &mut Session) -> Result<(AgentResponse, Judgement)> {
+    /// Runs the inner agent once and asks who objects. Says whether the loop ends.
+    pub(super) async fn iterate(&mut self, session: &mut Session) -> Result<Option<StopReason>> {
         let span = telemetry::iteration(&self.agent.info.name, self.iteration);
-        let done = {
-            let work = pin!(async {
-                let step = LoopStep { name: self.agent.name.clone(), iteration: self.iteration };
-                let cx = self.out.cx().enter(step);
-                let last = self.pass(session, &cx).await?;
-                let judgement = self.judge(session, &last, &cx).await?;
-                Ok((last, judgement))
-            });
+        let end = {
+            let work = pin!(self.work(session, &span));
             work.instrument(span.clone()).await
         };
+        end.inspect_err(|error| telemetry::failed(&span, error))
+    }
+
+    async fn work(&mut self, session: &mut Session, span: &Span) -> Result<Option<StopReason>> {
+        let started = Instant::now();
+        let cx = self.out.cx().enter(LoopStep { name: self.agent.name.clone(), iteration: self.iteration });
+        let last = self.pass(session, &cx).await?;
+        let judgement = self.judge(session, &last, &cx).await?;
         let usage = self.progress.partial;
-        match &done {
-            Ok((_, Judgement::Interrupted(stop))) => telemetry::iterated(&span, *stop, usage, None),
-            Ok((last, Judgement::Verdict(by, _))) => telemetry::iterated(&span, last.stop, usage, by.as_deref()),
-            Err(error) => telemetry::failed(&span, error),
+        match judgement {
+            Judgement::Interrupted(stop) => {
+                telemetry::iterated(span, stop, usage, None);
+                Ok(Some(stop))
+            }
+            Judgement::Verdict(by, verdict) => {
+                telemetry::iterated(span, last.stop, usage, by.as_deref());
+                Ok(self.conclude(last, by, verdict, started))
+            }
         }
-        done
     }
 
     /// Runs the inner agent once.
@@ -166,7 +172,7 @@ impl<'a> Run<'a> {
     }
 
     /// Notes the finished iteration and what follows from the verdict: the end, or the next iteration's input.
-    pub(super) fn conclude(
+    fn conclude(
         &mut self,
         last: AgentResponse,
         by: Option<String>,
@@ -175,42 +181,42 @@ impl<'a> Run<'a> {
     ) -> Option<StopReason> {
         let Verdict { evaluation, state } = verdict;
         self.changes = state;
-        let feedback = match &evaluation {
-            LoopEvaluation::Continue(Some(text)) if !is_blank(text) => Some(text.clone()),
-            LoopEvaluation::Satisfied
-            | LoopEvaluation::Continue(_)
-            | LoopEvaluation::ContinueWith(_)
-            | LoopEvaluation::Halt(_) => None,
+        let (feedback, next) = match evaluation {
+            LoopEvaluation::Satisfied if self.agent.evaluators.is_empty() && last.stop != StopReason::Escalated => {
+                (None, Next::End(last.stop, None))
+            }
+            LoopEvaluation::Satisfied => (None, Next::End(StopReason::Completed, None)),
+            LoopEvaluation::Halt(why) => (None, Next::End(StopReason::Halted, Some(why))),
+            LoopEvaluation::ContinueWith(messages) => (None, Next::Say(messages)),
+            LoopEvaluation::Continue(feedback) => (feedback.filter(|text| !is_blank(text)), Next::Feedback),
         };
-        if let (ContextMode::Fresh, Some(feedback)) = (self.agent.options.context, &feedback) {
-            note(&mut self.notes, feedback);
-        }
-        let stop = last.stop;
-        let digest = digest(self.progress.digest.take(), &last);
-        let usage = std::mem::take(&mut self.progress.partial);
-        let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let record = IterationRecord { usage, millis, by, feedback: feedback.clone(), digest };
-        self.step = Some(record.to_json());
-        let IterationRecord { by, feedback: said, .. } = record;
-        self.earlier.push(Iteration { response: AgentResponse { usage, ..last }, by, feedback: said, digest });
-        let (end, why) = match evaluation {
-            LoopEvaluation::Satisfied if self.agent.evaluators.is_empty() && stop != StopReason::Escalated => {
-                (stop, None)
-            }
-            LoopEvaluation::Satisfied => (StopReason::Completed, None),
-            LoopEvaluation::Halt(why) => (StopReason::Halted, Some(why)),
-            LoopEvaluation::Continue(_) | LoopEvaluation::ContinueWith(_) if self.is_last() => {
-                (StopReason::IterationLimit, feedback)
-            }
-            LoopEvaluation::ContinueWith(messages) => return self.go_on(messages),
-            LoopEvaluation::Continue(_) => {
+        self.keep(last, by, feedback.clone(), started);
+        let (stop, why) = match next {
+            Next::End(stop, why) => (stop, why),
+            Next::Say(_) | Next::Feedback if self.is_last() => (StopReason::IterationLimit, feedback),
+            Next::Say(messages) => return self.go_on(messages),
+            Next::Feedback => {
                 let messages = self.feedback_message(feedback);
                 return self.go_on(messages);
             }
         };
         self.progress.by = self.earlier.last().and_then(|iteration| iteration.by.clone());
         self.progress.why = why;
-        Some(end)
+        Some(stop)
+    }
+
+    /// Puts the finished iteration with the earlier ones, and into the next event.
+    fn keep(&mut self, last: AgentResponse, by: Option<String>, feedback: Option<String>, started: Instant) {
+        if let (ContextMode::Fresh, Some(feedback)) = (self.agent.options.context, &feedback) {
+            note(&mut self.notes, feedback);
+        }
+        let digest = digest(self.progress.digest.take(), &last);
+        let usage = std::mem::take(&mut self.progress.partial);
+        let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let record = IterationRecord { digest, by, feedback, millis, usage };
+        self.step = Some(record.to_json());
+        let IterationRecord { by, feedback, .. } = record;
+        self.earlier.push(Iteration { response: AgentResponse { usage, ..last }, by, feedback, digest });
     }
 
     /// Whether the cap allows no iteration after this one.
@@ -228,7 +234,7 @@ impl<'a> Run<'a> {
     fn feedback_message(&self, feedback: Option<String>) -> Vec<ChatMessage> {
         let text = match self.agent.options.context {
             ContextMode::Shared => feedback,
-            ContextMode::Fresh => (!self.notes.is_empty()).then(|| format!("## Feedback\n\n{}", self.notes)),
+            ContextMode::Fresh => told(&self.notes),
         };
         text.map(ChatMessage::user).into_iter().collect()
     }
@@ -281,37 +287,11 @@ impl<'a> Run<'a> {
     }
 }
 
-/// How many messages a fresh iteration keeps: those before the mark, and on to the last result of a call from before
-/// it. Without its result, a call that the caller approved would run once more.
-fn kept(messages: &[ChatMessage], mark: usize) -> usize {
-    let mut open: Vec<&str> = Vec::new();
-    let mut kept = mark;
-    for (at, message) in messages.iter().enumerate().skip(mark) {
-        for content in message.contents.iter() {
-            match content {
-                Content::ToolCall(call) => open.push(&call.id),
-                Content::InvalidToolCall { id, .. } => open.push(id),
-                Content::ToolResult(result) => match open.iter().position(|id| *id == result.call_id) {
-                    Some(call) => drop(open.swap_remove(call)),
-                    None => kept = at + 1,
-                },
-                Content::Text(_)
-                | Content::Reasoning { .. }
-                | Content::Data { .. }
-                | Content::Uri { .. }
-                | Content::Native { .. }
-                | Content::ApprovalRequest(_)
-                | Content::ApprovalResponse { .. } => (),
-            }
-        }
-    }
-    kept
-}
-
-/// One more item of a list.
-fn note(notes: &mut String, feedback: &str) {
-    let separator = if notes.is_empty() { "" } else { "\n" };
-    notes.extend([separator, "- ", feedback]);
+/// What follows from a verdict.
+enum Next {
+    End(StopReason, Option<String>),
+    Say(Vec<ChatMessage>),
+    Feedback,
 }
 
 /// An iteration that another run finished.

@@ -20,8 +20,9 @@ struct Case {
     grows: bool,
 }
 
-const CASES: [Case; 3] = [
+const CASES: [Case; 4] = [
     Case { name: "shared", unit: "iteration", sizes: &[10, 100, 1000], grows: true },
+    Case { name: "streamed", unit: "iteration", sizes: &[10, 100, 1000], grows: true },
     Case { name: "fresh", unit: "iteration", sizes: &[10, 100, 1000], grows: true },
     Case { name: "clone", unit: "clone", sizes: &[10, 1000, 10_000], grows: false },
 ];
@@ -106,9 +107,11 @@ impl Count {
 }
 
 /// A case of many loops at once: what the program prints of it, in which units.
-const MANY: [(&str, u32, &[&str]); 3] = [
+const MANY: [(&str, u32, &[&str]); 5] = [
     ("concurrent", 1000, &["s", "KiB at most"]),
     ("concurrent", 10_000, &["s", "KiB at most"]),
+    ("concurrent_streamed", 1000, &["s", "KiB at most"]),
+    ("concurrent_streamed", 10_000, &["s", "KiB at most"]),
     ("waiting", 10_000, &["B / loop"]),
 ];
 
