@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::{Agent, AgentExt, AgentResponse, Error, ErrorKind, Format, Result, RunContext, Session};
+use crate::{Agent, AgentExt, AgentResponse, Error, ErrorKind, Format, Result, RunContext, Session, unfenced};
 
 /// A run's answer as a value, and the run.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,12 +34,6 @@ pub async fn run_typed<T: JsonSchema + DeserializeOwned>(
         Error::new(ErrorKind::Invalid, context).with_source(source)
     })?;
     Ok(Typed { value, response })
-}
-
-/// The text inside a Markdown code fence, if the whole text is one: models without a schema mode wrap JSON so.
-fn unfenced(text: &str) -> &str {
-    let inner = || text.trim().strip_prefix("```")?.strip_suffix("```")?.split_once('\n').map(|(_, body)| body);
-    inner().unwrap_or(text)
 }
 
 fn excerpt(text: &str) -> String {

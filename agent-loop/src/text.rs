@@ -16,26 +16,13 @@ pub(crate) fn cut(text: &str, longest: usize) -> String {
     format!("{} [… {} characters left out …] {}", &text[..at(head)], length - longest, &text[at(length - tail)..])
 }
 
-/// What is inside a Markdown code fence, if the whole text is one: models wrap JSON so.
-pub(crate) fn unfenced(text: &str) -> &str {
-    let text = text.trim();
-    let inner = || text.strip_prefix("```")?.strip_suffix("```")?.split_once('\n').map(|(_, body)| body.trim());
-    inner().unwrap_or(text)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{cut, unfenced};
+    use super::cut;
 
     #[test]
     fn a_long_text_keeps_both_ends() {
         assert_eq!(cut("äöü", 3), "äöü");
         assert_eq!(cut("äöüß", 2), "ä [… 2 characters left out …] ß");
-    }
-
-    #[test]
-    fn a_fence_around_the_whole_text_is_taken_off() {
-        assert_eq!(unfenced("```json\n{}\n```\n"), "{}");
-        assert_eq!(unfenced("see ```{}```"), "see ```{}```");
     }
 }

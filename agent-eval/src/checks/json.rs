@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use agent_core::Result;
+use agent_core::{Result, json_equal};
 use regex::Regex;
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ pub(super) fn pointer(pointer: &str, value: &Value) -> Result<BuiltCheck> {
     Ok(BuiltCheck::of("json_pointer", move |cx| {
         with_answer(cx, |answer| match answer.pointer(&pointer) {
             Some(found) => {
-                Outcome::of(json::equal(found, &value), || format!("`{pointer}` is {found}; expected is {value}"))
+                Outcome::of(json_equal(found, &value), || format!("`{pointer}` is {found}; expected is {value}"))
             }
             None => Outcome::fail(format!("the answer has nothing at `{pointer}`; expected is {value}")),
         })

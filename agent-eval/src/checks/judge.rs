@@ -10,6 +10,7 @@ use std::{
 
 use agent_core::{
     ChatClient, ChatMessage, ChatOptions, ChatRequest, Error, ErrorKind, Format, Limits, Result, Role, RunContext,
+    unfenced,
 };
 use agent_loop::Patience;
 use async_trait::async_trait;
@@ -17,7 +18,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{BuildContext, BuiltCheck, build::invalid};
-use crate::{CheckContext, Outcome, Scorer, json::unfenced, text::cut};
+use crate::{CheckContext, Outcome, Scorer, text::cut};
 
 /// How many characters of an unreadable reply are shown.
 const QUOTED: usize = 200;

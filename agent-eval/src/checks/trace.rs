@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use agent_core::{Content, Event, Result, Role, StopReason};
+use agent_core::{Content, Event, Result, Role, StopReason, json_equal};
 use serde_json::{Map, Value};
 
 use super::{BuiltCheck, build::invalid};
-use crate::{Budget, CallMatcher, CheckContext, ExpectedCalls, Outcome, json, text::listed};
+use crate::{Budget, CallMatcher, CheckContext, ExpectedCalls, Outcome, text::listed};
 
 pub(super) fn calls(name: &'static str, expected: &ExpectedCalls) -> Result<BuiltCheck> {
     let matcher = CallMatcher::new(expected)?;
@@ -85,7 +85,7 @@ pub(super) fn no_duplicate_calls() -> BuiltCheck {
     BuiltCheck::of("no_duplicate_calls", |cx| {
         let calls: Vec<_> = cx.calls().collect();
         let repeated = calls.iter().enumerate().filter(|(at, call)| {
-            calls[..*at].iter().any(|other| other.name == call.name && json::equal(&other.arguments, &call.arguments))
+            calls[..*at].iter().any(|other| other.name == call.name && json_equal(&other.arguments, &call.arguments))
         });
         let repeated: BTreeSet<String> =
             repeated.map(|(_, call)| format!("{} {}", call.name, call.arguments)).collect();
@@ -101,7 +101,7 @@ pub(super) fn state_equals(name: &'static str, expected: &Map<String, Value>) ->
     Ok(BuiltCheck::of(name, move |cx| {
         let state = cx.session.state();
         let wrong =
-            expected.iter().filter(|(key, value)| !state.get(*key).is_some_and(|found| json::equal(found, value)));
+            expected.iter().filter(|(key, value)| !state.get(*key).is_some_and(|found| json_equal(found, value)));
         let lines = wrong.map(|(key, value)| {
             let found =
                 state.get(key).map(|found| format!("+ {key} = {found}")).unwrap_or(format!("+ {key} is not set"));

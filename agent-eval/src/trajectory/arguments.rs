@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use agent_core::{Error, ErrorKind, Result, ToolCall};
+use agent_core::{Error, ErrorKind, Result, ToolCall, json_equal};
 use regex::Regex;
 use serde_json::{Map, Value};
 
@@ -67,12 +67,12 @@ impl CallPattern {
             }
         }
         match &self.mode {
-            ArgumentMode::Exact => json::equal(&expected, &call.arguments),
+            ArgumentMode::Exact => json_equal(&expected, &call.arguments),
             ArgumentMode::Subset => json::contains(&call.arguments, &expected),
             ArgumentMode::Ignore => true,
             ArgumentMode::Keys(keys) => {
                 keys.iter().all(|key| match (expected.pointer(key), call.arguments.pointer(key)) {
-                    (Some(expected), Some(found)) => json::equal(expected, found),
+                    (Some(expected), Some(found)) => json_equal(expected, found),
                     (None, None) => true,
                     (Some(_), None) | (None, Some(_)) => false,
                 })
@@ -124,7 +124,7 @@ impl Field {
             Self::Any => true,
             Self::Near { value, tolerance } => found.as_f64().is_some_and(|found| (found - value).abs() <= *tolerance),
             Self::Regex(regex) => found.as_str().is_some_and(|found| regex.is_match(found)),
-            Self::OneOf(values) => values.iter().any(|value| json::equal(value, found)),
+            Self::OneOf(values) => values.iter().any(|value| json_equal(value, found)),
         }
     }
 }

@@ -1,15 +1,12 @@
 //! An answer that is to be JSON of a known form.
 
-use agent_core::{Error, ErrorKind, Result};
+use agent_core::{Error, ErrorKind, Result, unfenced};
 use async_trait::async_trait;
 use jsonschema::{ValidationError, Validator};
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use crate::{
-    LoopContext, LoopEvaluation, LoopEvaluator,
-    text::{cut, unfenced},
-};
+use crate::{LoopContext, LoopEvaluation, LoopEvaluator, text::cut};
 
 /// How many violations a feedback lists.
 const LISTED: usize = 20;

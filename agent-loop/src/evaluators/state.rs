@@ -1,6 +1,6 @@
 //! Evaluators that look at what agents did to the state.
 
-use agent_core::Result;
+use agent_core::{Result, json_equal};
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::Value;
@@ -50,21 +50,9 @@ impl LoopEvaluator for StateEquals {
     async fn evaluate(&self, cx: &LoopContext<'_>) -> Result<LoopEvaluation> {
         let Self { key, value } = self;
         Ok(match cx.session.state().get(key) {
-            Some(found) if equal(found, value) => LoopEvaluation::Satisfied,
+            Some(found) if json_equal(found, value) => LoopEvaluation::Satisfied,
             Some(found) => LoopEvaluation::feedback(format!("`{key}` is {found}; it must be {value}.")),
             None => LoopEvaluation::feedback(format!("`{key}` is not set; it must be {value}.")),
         })
-    }
-}
-
-fn equal(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        // Integers are compared as such: beyond 2^53 different ones are the same float.
-        (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
-        }
-        (a, b) => a == b,
     }
 }

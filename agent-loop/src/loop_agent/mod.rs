@@ -1,7 +1,7 @@
 //! The loop.
 
 mod input;
-mod judgement;
+mod judgment;
 mod run;
 
 use std::{fmt, sync::Arc};

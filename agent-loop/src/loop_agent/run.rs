@@ -12,7 +12,7 @@ use tracing::{Instrument, Span};
 use super::{
     LoopAgent,
     input::{kept, note, told},
-    judgement::{Judgement, ask},
+    judgment::{Judgment, ask},
 };
 use crate::{
     ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, Verdict, digest::digest, outcome::Progress,
@@ -108,14 +108,14 @@ impl<'a> Run<'a> {
         let started = Instant::now();
         let cx = self.out.cx().enter(LoopStep { name: self.agent.name.clone(), iteration: self.iteration });
         let last = self.pass(session, &cx).await?;
-        let judgement = self.judge(session, &last, &cx).await?;
+        let judgment = self.judge(session, &last, &cx).await?;
         let usage = self.progress.partial;
-        match judgement {
-            Judgement::Interrupted(stop) => {
+        match judgment {
+            Judgment::Interrupted(stop) => {
                 telemetry::iterated(span, stop, usage, None);
                 Ok(Some(stop))
             }
-            Judgement::Verdict(by, verdict) => {
+            Judgment::Verdict(by, verdict) => {
                 telemetry::iterated(span, last.stop, usage, by.as_deref());
                 Ok(self.conclude(last, by, verdict, started))
             }
@@ -140,17 +140,17 @@ impl<'a> Run<'a> {
     }
 
     /// Asks who objects.
-    async fn judge(&mut self, session: &mut Session, last: &AgentResponse, cx: &RunContext) -> Result<Judgement> {
+    async fn judge(&mut self, session: &mut Session, last: &AgentResponse, cx: &RunContext) -> Result<Judgment> {
         if last.stop.is_suspended() {
-            return Ok(Judgement::Interrupted(last.stop));
+            return Ok(Judgment::Interrupted(last.stop));
         }
         if last.stop == StopReason::Escalated {
-            return Ok(Judgement::Verdict(Some(self.escalated_by(last)), LoopEvaluation::Satisfied.into()));
+            return Ok(Judgment::Verdict(Some(self.escalated_by(last)), LoopEvaluation::Satisfied.into()));
         }
         if self.is_last() && !self.agent.options.verdict_at_cap {
-            return Ok(Judgement::Verdict(None, LoopEvaluation::again().into()));
+            return Ok(Judgment::Verdict(None, LoopEvaluation::again().into()));
         }
-        let judgement = ask(
+        let judgment = ask(
             &self.agent.evaluators,
             &LoopContext {
                 session,
@@ -164,11 +164,11 @@ impl<'a> Run<'a> {
         )
         .await;
         self.take_bill();
-        if judgement.is_err() && (self.owed.is_some() || self.progress != self.stored) {
+        if judgment.is_err() && (self.owed.is_some() || self.progress != self.stored) {
             let draft = self.draft();
             self.out.record(session, draft).await;
         }
-        judgement
+        judgment
     }
 
     /// Notes the finished iteration and what follows from the verdict: the end, or the next iteration's input.

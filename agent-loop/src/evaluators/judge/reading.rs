@@ -1,11 +1,11 @@
 //! What a judge's reply means.
 
-use agent_core::Format;
+use agent_core::{Format, unfenced};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::material::Material;
-use crate::{LoopEvaluation, text::unfenced};
+use crate::LoopEvaluation;
 
 /// What the author is told by a judge that gives no reason.
 const NO_REASON: &str = "A reviewer finds that the answer does not do all that was requested, and does not say what is \

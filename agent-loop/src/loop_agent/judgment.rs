@@ -8,35 +8,35 @@ use tracing::Instrument;
 use crate::{Interrupted, LoopContext, LoopEvaluation, LoopEvaluator, Verdict, telemetry};
 
 /// What an iteration comes to: who decided what, or what kept the evaluators from it.
-pub(super) enum Judgement {
+pub(super) enum Judgment {
     Verdict(Option<String>, Verdict),
     Interrupted(StopReason),
 }
 
 /// Asks the evaluators in order; the first that is not satisfied decides. What all of them change is kept.
-pub(super) async fn ask(evaluators: &[Arc<dyn LoopEvaluator>], cx: &LoopContext<'_>) -> Result<Judgement> {
+pub(super) async fn ask(evaluators: &[Arc<dyn LoopEvaluator>], cx: &LoopContext<'_>) -> Result<Judgment> {
     let mut state = Vec::new();
     for evaluator in evaluators {
         if cx.run.cancel().is_cancelled() {
-            return Ok(Judgement::Interrupted(StopReason::Cancelled));
+            return Ok(Judgment::Interrupted(StopReason::Cancelled));
         }
         let mut interrupted = pin!(cx.run.interrupted());
         let verdict = tokio::select! {
             biased;
             verdict = evaluate(&**evaluator, cx) => verdict,
-            stop = &mut interrupted => return Ok(Judgement::Interrupted(stop)),
+            stop = &mut interrupted => return Ok(Judgment::Interrupted(stop)),
         };
         let verdict = match verdict {
             Ok(verdict) => verdict,
-            Err(error) => return Interrupted::of(&error).map(Judgement::Interrupted).ok_or(error),
+            Err(error) => return Interrupted::of(&error).map(Judgment::Interrupted).ok_or(error),
         };
         state.extend(verdict.state);
         if verdict.evaluation != LoopEvaluation::Satisfied {
             let verdict = Verdict { evaluation: verdict.evaluation, state };
-            return Ok(Judgement::Verdict(Some(evaluator.name().to_owned()), verdict));
+            return Ok(Judgment::Verdict(Some(evaluator.name().to_owned()), verdict));
         }
     }
-    Ok(Judgement::Verdict(None, Verdict { evaluation: LoopEvaluation::Satisfied, state }))
+    Ok(Judgment::Verdict(None, Verdict { evaluation: LoopEvaluation::Satisfied, state }))
 }
 
 /// Asks one evaluator.
