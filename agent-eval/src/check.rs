@@ -35,7 +35,7 @@ impl CheckContext<'_> {
     }
 }
 
-/// A pure, total judgement: the same context, the same outcome; no clock, no network, no panic.
+/// A pure, total judgment: the same context, the same outcome; no clock, no network, no panic.
 pub trait Check: Send + Sync {
     /// Its name in reports; several checks of one name are all kept.
     fn name(&self) -> &str;
@@ -44,7 +44,7 @@ pub trait Check: Send + Sync {
     fn check(&self, cx: &CheckContext<'_>) -> Outcome;
 }
 
-/// A judgement that takes time: another model, a program.
+/// A judgment that takes time: another model, a program.
 #[async_trait]
 pub trait Scorer: Send + Sync {
     /// Its name in reports.

@@ -4,7 +4,7 @@ use agent_core::Usage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A judgement. `Unscored` and `Error` are never 0, and never a pass.
+/// A judgment. `Unscored` and `Error` are never 0, and never a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -21,7 +21,7 @@ pub enum Verdict {
 /// What a check or a scorer says of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
-    /// The judgement.
+    /// The judgment.
     pub verdict: Verdict,
     /// A grade beside it, where the check has one: 0 to 1 unless the check says otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -58,7 +58,7 @@ pub(super) struct Settings {
     #[arg(long, value_name = "URL", help_heading = "Models")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) base_url: Option<String>,
-    /// The model that judges, for checks that ask one. It is always asked: judgements are not recorded.
+    /// The model that judges, for checks that ask one. It is always asked: judgments are not recorded.
     #[arg(long, value_name = "PROVIDER:NAME", help_heading = "Models")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) judge: Option<String>,

@@ -55,10 +55,10 @@ pub(super) fn judge_gates(sets: &mut [SetReport], options: &ReportOptions, manif
     }
 }
 
-type Judgement = (GateVerdict, String);
+type Judgment = (GateVerdict, String);
 
 impl Gated<'_> {
-    fn judge(&self, gate: &Gate) -> Judgement {
+    fn judge(&self, gate: &Gate) -> Judgment {
         let tally = || total(self.cases, self.resampling);
         match gate {
             Gate::PassRate(bound) => at_least(tally().rate, tally().interval, *bound),
@@ -85,7 +85,7 @@ impl Gated<'_> {
         }
     }
 
-    fn mean_at_least(&self, bound: f64, of: impl Fn(u64, u64) -> Option<f64>) -> Judgement {
+    fn mean_at_least(&self, bound: f64, of: impl Fn(u64, u64) -> Option<f64>) -> Judgment {
         let values: Option<Vec<f64>> =
             self.cases.iter().map(|case| of(case.tally.trials(), case.tally.passed)).collect();
         let Some(values) = values.filter(|values| !values.is_empty()) else {
@@ -96,13 +96,13 @@ impl Gated<'_> {
         at_least(Some(mean), ratio_interval(self.cases, &shares, self.resampling), bound)
     }
 
-    fn each_case(&self, bound: f64) -> Judgement {
+    fn each_case(&self, bound: f64) -> Judgment {
         let below = |case: &&&CaseReport| case.tally.rate.is_none_or(|rate| rate < bound);
         let below: Vec<&str> = self.cases.iter().filter(below).map(|case| case.id.as_str()).collect();
         all_hold(self.cases.len(), &below, "are below")
     }
 
-    fn hard(&self, tag: &str) -> Judgement {
+    fn hard(&self, tag: &str) -> Judgment {
         let tagged: Vec<&&CaseReport> =
             self.cases.iter().filter(|case| case.tags.iter().any(|has| has == tag)).collect();
         let holds = |case: &CaseReport| !case.verdicts.is_empty() && case.verdicts.iter().all(|v| *v == Verdict::Pass);
@@ -111,7 +111,7 @@ impl Gated<'_> {
     }
 
     /// A drop fails with a margin and with evidence; what could be a drop and could be none is inconclusive.
-    fn regression(&self, margin: f64) -> Judgement {
+    fn regression(&self, margin: f64) -> Judgment {
         const ALPHA: f64 = 0.05;
         let Some(comparison) = self.comparison.filter(|comparison| comparison.paired > 0) else {
             return (GateVerdict::Failed, "undefined: no case has a baseline".to_owned());
@@ -140,7 +140,7 @@ impl Gated<'_> {
         )
     }
 
-    fn coverage(&self) -> Judgement {
+    fn coverage(&self) -> Judgment {
         match self.comparison {
             None => (GateVerdict::Failed, "undefined: there is no baseline".to_owned()),
             Some(comparison) if self.is_partial && !comparison.missing.is_empty() => (
@@ -158,7 +158,7 @@ impl Gated<'_> {
     }
 }
 
-fn all_hold(all: usize, broken: &[&str], problem: &str) -> Judgement {
+fn all_hold(all: usize, broken: &[&str], problem: &str) -> Judgment {
     match (all, broken) {
         (0, _) => (GateVerdict::Failed, "undefined: there is no such case".to_owned()),
         (_, []) => (GateVerdict::Passed, format!("all {all} cases")),
@@ -168,18 +168,18 @@ fn all_hold(all: usize, broken: &[&str], problem: &str) -> Judgement {
     }
 }
 
-fn at_least(value: Option<f64>, interval: Option<Interval>, bound: f64) -> Judgement {
+fn at_least(value: Option<f64>, interval: Option<Interval>, bound: f64) -> Judgment {
     let holds = value.map(|value| value >= bound);
     against(value, interval, holds, interval.is_none_or(|interval| interval.low >= bound))
 }
 
-fn at_most(value: Option<f64>, interval: Option<Interval>, bound: f64) -> Judgement {
+fn at_most(value: Option<f64>, interval: Option<Interval>, bound: f64) -> Judgment {
     let holds = value.map(|value| value <= bound);
     against(value, interval, holds, interval.is_none_or(|interval| interval.high <= bound))
 }
 
 /// Fails by the value; passes if the whole interval does, else it may be luck.
-fn against(value: Option<f64>, interval: Option<Interval>, holds: Option<bool>, is_sure: bool) -> Judgement {
+fn against(value: Option<f64>, interval: Option<Interval>, holds: Option<bool>, is_sure: bool) -> Judgment {
     let verdict = match (holds, is_sure) {
         (Some(true), true) => GateVerdict::Passed,
         (Some(true), false) => GateVerdict::Inconclusive,

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_and_crashed_judges_are_no_judgements() {
+    fn checks_and_crashed_judges_are_no_judgments() {
         assert!(Judged::of(&Outcome::pass()).is_none());
         assert!(Judged::of(&Outcome::error("crashed").with_votes([true])).is_none());
     }
