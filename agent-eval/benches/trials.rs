@@ -11,7 +11,7 @@ fn main() {
     divan::main();
 }
 
-#[divan::bench(args = [100, 1000], sample_count = 10)]
+#[divan::bench(args = [100, 1000, 10_000], sample_count = 10)]
 fn trials(bencher: Bencher<'_, '_>, cases: usize) {
     let case = |id| serde_json::json!({ "id": format!("case-{id}"), "input": { "text": "go" }, "checks": [{ "contains": { "all": ["DONE"] } }] });
     let set = serde_json::json!({ "schema": "agent-eval/1", "name": "set", "cases": (0..cases).map(case).collect::<Vec<_>>() });

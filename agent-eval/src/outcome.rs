@@ -4,6 +4,8 @@ use agent_core::Usage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::CheckOutcome;
+
 /// A judgment. `Unscored` and `Error` are never 0, and never a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -35,6 +37,10 @@ pub struct Outcome {
     /// The single votes of a judge that was asked several times (true: pass); empty for every other check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<bool>,
+    /// What each judge in a check made of checks said, whatever came of it; empty for every other check. None names a
+    /// turn: they are of the whole one's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<CheckOutcome>,
     /// What judging used: a judge's tokens. None of it is the agent's.
     #[serde(default, skip_serializing_if = "is_nothing")]
     #[schemars(with = "crate::schemas::Usage")]
@@ -85,6 +91,12 @@ impl Outcome {
         self
     }
 
+    /// With what the judges in it said.
+    pub fn with_judges(mut self, judges: impl IntoIterator<Item = CheckOutcome>) -> Self {
+        self.judges = judges.into_iter().collect();
+        self
+    }
+
     /// With what judging used.
     pub fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
@@ -97,7 +109,8 @@ impl Outcome {
     }
 
     pub(crate) fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
-        Self { verdict, value: None, reason: reason.into(), diff: None, votes: Vec::new(), usage: Usage::default() }
+        let (votes, judges) = Default::default();
+        Self { verdict, value: None, reason: reason.into(), diff: None, votes, judges, usage: Usage::default() }
     }
 }
 

@@ -85,6 +85,14 @@ pub struct CheckOutcome {
     pub outcome: Outcome,
 }
 
+impl CheckOutcome {
+    /// What judges said: this, if it is a judge's, or those in it.
+    pub(crate) fn judgments(&self) -> impl Iterator<Item = &Self> {
+        let own = (!self.outcome.votes.is_empty()).then_some(self);
+        own.into_iter().chain(&self.outcome.judges)
+    }
+}
+
 /// Why a trial has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialError {

@@ -6,7 +6,7 @@ use agent_core::Result;
 use async_trait::async_trait;
 
 use super::{BuiltCheck, build::invalid};
-use crate::{Check, CheckContext, Outcome, Scorer, Verdict, overall};
+use crate::{Check, CheckContext, CheckOutcome, Outcome, Scorer, Verdict, overall};
 
 /// How outcomes become one.
 #[derive(Debug, Clone, Copy)]
@@ -52,8 +52,14 @@ impl Composed {
         }
     }
 
-    fn combine(&self, outcomes: &[Outcome]) -> Outcome {
-        self.decide(outcomes).with_usage(outcomes.iter().map(|outcome| outcome.usage).sum())
+    fn combine(&self, outcomes: Vec<Outcome>) -> Outcome {
+        let combined = self.decide(&outcomes).with_usage(outcomes.iter().map(|outcome| outcome.usage).sum());
+        let named = self.parts.iter().zip(outcomes).map(|(part, outcome)| CheckOutcome {
+            check: part.name().to_owned(),
+            turn: None,
+            outcome,
+        });
+        combined.with_judges(named.flat_map(|part| part.judgments().cloned().collect::<Vec<_>>()))
     }
 
     fn decide(&self, outcomes: &[Outcome]) -> Outcome {
@@ -97,7 +103,7 @@ impl Check for Composed {
             BuiltCheck::Check(check) => check.check(cx),
             BuiltCheck::Scorer(_) => Outcome::error("a scorer was asked as a check"),
         });
-        self.combine(&outcomes.collect::<Vec<_>>())
+        self.combine(outcomes.collect())
     }
 }
 
@@ -112,6 +118,6 @@ impl Scorer for Composed {
         for part in &self.parts {
             outcomes.push(part.outcome(cx).await);
         }
-        self.combine(&outcomes)
+        self.combine(outcomes)
     }
 }

@@ -38,7 +38,14 @@ fn tools<'a>(cx: &CheckContext<'a>) -> impl Iterator<Item = &'a str> {
     contents.filter_map(|content| match content {
         Content::ToolCall(call) => Some(call.name.as_str()),
         Content::InvalidToolCall { name, .. } => Some(name.as_str()),
-        _ => None,
+        Content::Text(_)
+        | Content::Reasoning { .. }
+        | Content::Data { .. }
+        | Content::Uri { .. }
+        | Content::ToolResult(_)
+        | Content::Native { .. }
+        | Content::ApprovalRequest(_)
+        | Content::ApprovalResponse { .. } => None,
     })
 }
 

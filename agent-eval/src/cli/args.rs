@@ -9,6 +9,7 @@ use super::{
     cap::Cap,
     codes,
     compare::Compare,
+    export::Export,
     gate::Gate,
     import::Import,
     lint::Lint,
@@ -47,6 +48,7 @@ enum Action {
     List(List),
     Lint(Lint),
     Import(Import),
+    Export(Export),
     Report(ReportOn),
 }
 
@@ -69,6 +71,7 @@ impl EvalCommand {
             Some(Action::List(list)) => list.run(),
             Some(Action::Lint(lint)) => lint.run(project),
             Some(Action::Import(import)) => import.run(),
+            Some(Action::Export(export)) => export.run(),
             Some(Action::Report(report)) => report.run(),
         };
         done.unwrap_or_else(|fault| {

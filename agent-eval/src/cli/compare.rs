@@ -48,7 +48,9 @@ impl Compare {
         let rules = verdicts.rules()?;
         match self.format {
             Format::Table => anstream::print!("{}", report.comparisons_text(&text_options(rules))),
-            other => anstream::print!("{}", other.render(&report, &rules)),
+            Format::Json | Format::Junit | Format::Md | Format::Html => {
+                anstream::print!("{}", self.format.render(&report, &rules));
+            }
         }
         Ok(report.exit_code(&rules))
     }

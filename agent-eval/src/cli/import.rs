@@ -6,12 +6,13 @@ use clap::Args;
 
 use super::{
     codes::{BAD_SETUP, Fault, Outcome},
+    exchange::Losses,
     place::{Place, write},
 };
 use crate::{
     EvalSet, SetFormat,
     import::{ImportFormat, Imported},
-    report::words::{of_these, one_line},
+    report::words::of_these,
 };
 
 /// Write a set of another tool as a set of this project; what cannot be said in one is listed, and nothing is written.
@@ -25,12 +26,8 @@ pub(super) struct Import {
     /// Where to write it; the ending says in which format [default: evals/NAME.yaml].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write it though something is left out.
-    #[arg(long)]
-    lossy: bool,
-    /// Replace what is there.
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    losses: Losses,
 }
 
 impl Import {
@@ -43,19 +40,8 @@ impl Import {
                 .map_or_else(|_| PathBuf::from("evals"), |place| place.sets())
                 .join(format!("{}.yaml", set.name)),
         };
-        if path.exists() && !self.overwrite {
-            let what = "it is there; take another file with `-o`, or `--overwrite`";
-            return Err(Fault::setup(format!("write {}: {what}", path.display())));
-        }
-        for note in &notes {
-            anstream::eprintln!("note: {}", one_line(&note.to_string()));
-        }
-        let left_out = of_these(notes.len() as u64, "thing");
-        if !notes.is_empty() && !self.lossy {
-            let file = self.file.display();
-            anstream::eprintln!(
-                "{file}: {left_out} cannot be said; nothing is written (`--lossy` writes it all the same)"
-            );
+        self.losses.may_write(&path)?;
+        if !self.losses.may_leave_out(&self.file.display().to_string(), &notes) {
             return Ok(BAD_SETUP);
         }
         let Some(format) = SetFormat::of(&path) else {
@@ -64,6 +50,7 @@ impl Import {
         let text = set.write(format)?;
         write(&path, &text)?;
         let cases = of_these(set.cases.len() as u64, "case");
+        let left_out = of_these(notes.len() as u64, "thing");
         anstream::println!("{}: {cases}, {left_out} left out", path.display());
         if let Err(error) = EvalSet::parse(&text, format, &path.display().to_string()) {
             anstream::println!("to do before it can be run: {error:#}");

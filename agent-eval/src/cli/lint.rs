@@ -108,17 +108,20 @@ fn set_findings(file: &SetFile, project: &dyn Project, found: &mut Findings) {
     }
 }
 
-/// What runs and verdicts are asked for can be read, profile by profile, and gates are of sets that are there.
+/// What runs and verdicts are asked for can be read, profile by profile, and gates are of sets that are there. The folder
+/// of baselines that is read by default has findings of its own.
 fn profile_findings(place: &Place, known: &[&str], found: &mut Findings) {
     let file = place.root.join(profile::FILE);
     for (name, Profile { settings, verdicts }) in found.ok(Profile::all(&place.root)).unwrap_or_default() {
         let labels = verdicts.labels.as_ref().map_or(Ok(()), |path| Label::read(path).map(drop));
+        let baselines = verdicts.baseline.as_ref().map_or(Ok(()), |_| verdicts.baselines(place, known).map(drop));
         let settings = [
             settings.repeats().map(drop),
             settings.jobs().map(drop),
             settings.timeout().map(drop),
             verdicts.rules().map(drop),
             labels.map_err(Fault::from),
+            baselines,
         ];
         let gates = verdicts.gates.iter().map(|gate| gate_of(gate, known).map(drop));
         for fault in settings.into_iter().chain(gates).filter_map(Result::err) {

@@ -6,6 +6,8 @@ mod bless;
 mod cap;
 mod codes;
 mod compare;
+mod exchange;
+mod export;
 mod gate;
 mod import;
 mod lint;

@@ -132,18 +132,14 @@ fn contents(message: &ChatMessage) -> Vec<String> {
         Content::ToolCall(call) => format!("calls {} {}", call.name, cut(&call.arguments.to_string(), LONGEST)),
         Content::ToolResult(result) => {
             let failed = if result.is_error { "error of " } else { "" };
-            let texts: Vec<&str> = result
-                .contents
-                .iter()
-                .filter_map(|content| match content {
-                    Content::Text(text) => Some(text.as_str()),
-                    _ => None,
-                })
-                .collect();
-            format!("{failed}{} gives {}", result.call_id, cut(&texts.join(" "), LONGEST))
+            format!("{failed}{} gives {}", result.call_id, cut(&result.text(), LONGEST))
         }
         Content::InvalidToolCall { name, why, .. } => format!("calls {name} with arguments that cannot be read: {why}"),
-        other => cut(&serde_json::to_string(other).unwrap_or_default(), LONGEST),
+        Content::Data { .. }
+        | Content::Uri { .. }
+        | Content::Native { .. }
+        | Content::ApprovalRequest(_)
+        | Content::ApprovalResponse { .. } => cut(&serde_json::to_string(content).unwrap_or_default(), LONGEST),
     };
     message.contents.iter().map(part).collect()
 }

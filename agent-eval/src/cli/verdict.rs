@@ -52,7 +52,8 @@ impl Verdicts {
         Ok(paths.map(Label::read).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    fn baselines(&self, place: &Place, sets: &[&str]) -> Outcome<Vec<Baseline>> {
+    /// Those of these sets, from where they are to be.
+    pub(super) fn baselines(&self, place: &Place, sets: &[&str]) -> Outcome<Vec<Baseline>> {
         match self.baseline.as_deref() {
             Some("none") => Ok(Vec::new()),
             None => in_folder(&place.baselines(), sets),

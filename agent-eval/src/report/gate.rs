@@ -29,7 +29,8 @@ pub enum Gate {
     ErrorRate(f64),
     /// `cap_hit_rate<=X`: trials whose loop ended at its cap.
     CapHitRate(f64),
-    /// `tokens_per_solved<=X`: all tokens for each trial that passed.
+    /// `tokens_per_solved<=X`: all tokens of the agents for each trial that passed; those of judging are not the
+    /// agents'.
     TokensPerSolved(f64),
     /// `hard(TAG)`: every trial of the cases with this tag passes.
     Hard(String),

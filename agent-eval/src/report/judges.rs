@@ -20,12 +20,13 @@ pub(super) struct Judged {
 
 impl Judged {
     pub(super) fn all(trial: &Trial, labels: &Labels) -> Vec<Self> {
-        let judged = |judged: &CheckOutcome| {
-            let is_of_answer = is_of_answer(judged, trial);
+        let judged = |whole: &CheckOutcome, judged: &CheckOutcome| {
+            let is_of_answer = is_of_answer(whole, trial);
             let labels = || if is_of_answer { labels.of(trial, &judged.check) } else { Vec::new() };
             Self::of(&judged.outcome).map(|judged| Self { is_of_answer, labels: labels(), ..judged })
         };
-        trial.outcomes.iter().filter_map(judged).collect()
+        let of = |whole| CheckOutcome::judgments(whole).filter_map(move |judgment| judged(whole, judgment));
+        trial.outcomes.iter().flat_map(of).collect()
     }
 
     /// None for what no judge said, and for one that could not.

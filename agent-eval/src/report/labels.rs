@@ -68,12 +68,11 @@ impl Label {
         let mut seen = HashSet::new();
         for trial in run.trials()? {
             let trial = trial?;
-            let is_judged =
-                |outcome: &&CheckOutcome| !outcome.outcome.votes.is_empty() && is_of_answer(outcome, &trial);
-            for outcome in trial.outcomes.iter().filter(is_judged) {
+            let of_answer = trial.outcomes.iter().filter(|outcome| is_of_answer(outcome, &trial));
+            for judgment in of_answer.flat_map(CheckOutcome::judgments) {
                 let Trial { key, answer, .. } = &trial;
                 let (set, case, answer) = (key.set.clone(), key.case.clone(), answer.clone());
-                let label = Self { set, case, check: Some(outcome.check.clone()), answer, good: None, note: None };
+                let label = Self { set, case, check: Some(judgment.check.clone()), answer, good: None, note: None };
                 if seen.insert(label.clone()) {
                     wanted.push(label);
                 }

@@ -164,7 +164,8 @@ pub struct LoopReport {
     pub advantage_interval: Vec<Option<Interval>>,
     /// The mean number of iterations of a loop with this cap.
     pub expected_iterations: Vec<f64>,
-    /// Mean tokens of a trial in the iteration.
+    /// Mean tokens of a trial in the iteration: all that the loop used, its own evaluators included. Judging drafts
+    /// off-path is no part of what the loop costs, and is in no token count here.
     pub tokens: Vec<f64>,
     /// Tokens spent through the iteration for each trial solved by then; none while nothing is solved.
     pub cost_per_solved: Vec<Option<f64>>,
@@ -197,7 +198,7 @@ pub struct LoopReport {
 /// How far the judges can be trusted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeReport {
-    /// Judged outcomes.
+    /// Judgments: those of judges in checks made of checks, too.
     pub outcomes: u64,
     /// How often each was asked, at most.
     pub repeats: u32,

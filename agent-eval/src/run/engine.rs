@@ -1,28 +1,25 @@
 //! Runs all trials of sets.
 
 use std::{
-    collections::BTreeMap,
+    collections::HashSet,
     panic::AssertUnwindSafe,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
     },
-    time::SystemTime,
 };
 
-use agent_core::{Error, ErrorKind, Result, Usage};
+use agent_core::{Result, Usage};
 use futures::{FutureExt, StreamExt, stream};
-use serde_json::{Map, Value, json};
 
 use super::{
-    CassetteMode, Resume, RunLog, RunOptions,
+    CassetteMode, Resume, RunOptions,
     attempt::{Attempt, Attempted, Wall},
     faults::{panicked, retry_after, trial_error},
-    log::{LogWriter, RUN_SCHEMA, differences},
+    identity::{Opened, manifest, open, selected},
     plan::{PlannedCase, SetRun, plan, seed_of},
-    rfc3339,
 };
-use crate::{EvalSet, Manifest, Report, ReportBuilder, Subject, Trial, TrialError, TrialKey, TrialSpec, Verdict};
+use crate::{EvalSet, Report, ReportBuilder, Subject, Trial, TrialError, TrialKey, TrialSpec, Verdict};
 
 impl EvalSet {
     /// Runs every case of the set as often as it is to be, and reports.
@@ -77,7 +74,7 @@ pub async fn run_sets(sets: &[SetRun<'_>], options: RunOptions) -> Result<Report
     let selected = selected(sets, &cases);
     let Opened { manifest, mut log, kept } = open(manifest, &selected, &options)?;
     let mut builder = ReportBuilder::new(manifest, selected, options.report.clone());
-    let mut done = std::collections::HashSet::new();
+    let mut done = HashSet::new();
     if let Some(kept) = kept {
         for trial in kept.trials()? {
             let trial = trial?;
@@ -128,85 +125,6 @@ fn is_run_again(trial: &Trial, resume: Option<Resume>) -> bool {
         Some(Resume::Errors) => trial.verdict == Verdict::Error,
         Some(Resume::NotPassed) => trial.verdict != Verdict::Pass,
     }
-}
-
-/// The sets with the cases that are selected, and how often each is run.
-pub(super) fn selected(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>]) -> Vec<EvalSet> {
-    let with_repeats = |case: &PlannedCase<'_>| {
-        let repeats = std::num::NonZeroU32::new(case.repeats);
-        crate::EvalCase { repeats, ..(*case.case).clone() }
-    };
-    let of = |set: &EvalSet| {
-        let cases = cases.iter().filter(|case| case.set.name == set.name).map(with_repeats).collect();
-        set.with_cases(cases)
-    };
-    sets.iter().map(|run| of(run.set)).filter(|set| !set.cases.is_empty()).collect()
-}
-
-pub(super) fn manifest(sets: &[SetRun<'_>], cases: &[PlannedCase<'_>], options: &RunOptions) -> Manifest {
-    let mut trials: BTreeMap<String, u64> = BTreeMap::new();
-    for case in cases {
-        *trials.entry(case.set.name.clone()).or_default() += u64::from(case.repeats);
-    }
-    let fingerprint: Map<String, Value> =
-        sets.iter().map(|run| (run.set.name.clone(), run.subject.fingerprint())).collect();
-    Manifest {
-        schema: RUN_SCHEMA.to_owned(),
-        run: uuid::Uuid::now_v7().to_string(),
-        sets: trials,
-        seed: options.seed,
-        fingerprint: fingerprint.into(),
-        revision: options.revision.clone(),
-        dirty: options.dirty,
-        partial: cases.len() < sets.iter().map(|run| run.set.cases.len()).sum(),
-        scored: false,
-        began: rfc3339(options.began.unwrap_or_else(SystemTime::now)),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    }
-}
-
-/// A run's log, if it has one, and the run that goes on, if it does.
-struct Opened {
-    manifest: Manifest,
-    log: Option<LogWriter>,
-    kept: Option<RunLog>,
-}
-
-fn open(manifest: Manifest, sets: &[EvalSet], options: &RunOptions) -> Result<Opened> {
-    let Some(dir) = &options.log else {
-        if options.resume.is_some() {
-            return Err(Error::new(ErrorKind::Invalid, "resume a run: `log` names no run"));
-        }
-        return Ok(Opened { manifest, log: None, kept: None });
-    };
-    if options.resume.is_none() || (dir.is_dir() && !LogWriter::has_begun(dir)) {
-        let log = Some(LogWriter::create(dir, &manifest, sets)?);
-        return Ok(Opened { manifest, log, kept: None });
-    }
-    let kept = RunLog::open(dir)?;
-    let changes = differences(&identity(kept.manifest(), kept.sets()), &identity(&manifest, sets));
-    if !changes.is_empty() {
-        let context = format!(
-            "resume run `{}`: it is not the same run: {}; undo that, or begin a new run",
-            dir.display(),
-            changes.join("; ")
-        );
-        return Err(Error::new(ErrorKind::Conflict, context));
-    }
-    let log = Some(LogWriter::resume(dir)?);
-    Ok(Opened { manifest: kept.manifest().clone(), log, kept: Some(kept) })
-}
-
-/// What must be the same when a run goes on; by name, so that a difference has one.
-fn identity(manifest: &Manifest, sets: &[EvalSet]) -> Value {
-    let cases = |set: &EvalSet| set.cases.iter().map(|case| (case.id.clone(), json!(case))).collect::<Map<_, _>>();
-    let set = |set: &EvalSet| {
-        let rest = set.with_cases(Vec::new());
-        (set.name.clone(), json!({ "set": rest, "cases": cases(set) }))
-    };
-    let Manifest { fingerprint, seed, version, revision, .. } = manifest;
-    let sets: Map<String, Value> = sets.iter().map(set).collect();
-    json!({ "fingerprint": fingerprint, "seed": seed, "version": version, "revision": revision, "sets": sets })
 }
 
 /// What the trials of a run share.

@@ -5,11 +5,13 @@ mod case_checks;
 mod clock;
 mod engine;
 mod faults;
+mod identity;
 mod log;
 mod options;
 mod plan;
 mod score;
 mod turns;
+mod watch;
 
 pub(crate) use clock::{date, rfc3339};
 pub use engine::run_sets;

@@ -8,7 +8,7 @@ use futures::{StreamExt, stream};
 use super::{
     RunLog, RunOptions,
     attempt::{Attempt, Wall},
-    engine::{manifest, selected},
+    identity::{manifest, selected},
     log::LogWriter,
     plan::{PlannedCase, SetRun, plan},
 };

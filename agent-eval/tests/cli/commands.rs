@@ -94,6 +94,24 @@ fn lint_reads_profiles_and_labels_as_runs_do() {
 }
 
 #[test]
+fn lint_reads_the_baselines_that_profiles_name() {
+    let workspace = Workspace::with(&["good"])
+        .file("other/small.json", "{}")
+        .file("one.json", r#"{"schema": "agent-eval-baseline/1", "set": "small", "run": "x", "cases": {}}"#)
+        .file(
+            ".config/agent-eval.toml",
+            "[profile.bad]\nbaseline = \"other\"\n[profile.gone]\nbaseline = \"nowhere.json\"\n\
+             [profile.none]\nbaseline = \"none\"\n[profile.one]\nbaseline = \"one.json\"\n",
+        );
+    insta::assert_snapshot!(workspace.eval(&["lint"]).told(), @r#"
+    error: .config/agent-eval.toml: profile `bad`: parse baseline `other/small.json`: missing field `schema` at line 1 column 2
+    error: .config/agent-eval.toml: profile `gone`: find the run `nowhere.json` in target/evals: there is none yet; run the sets first
+    1 set, 1 case: 2 errors, 0 warnings
+    -> 96
+    "#);
+}
+
+#[test]
 fn a_plan_estimates_by_the_baseline() {
     let workspace = evaluated();
     insta::assert_snapshot!(workspace.eval(&["--no-run", "small"]).timeless(), @r#"
@@ -374,7 +392,7 @@ fn help_tells_all() {
     let name = |line: &str| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')).map(str::to_owned);
     let names: Vec<String> =
         commands.lines().filter_map(name).filter_map(|line| line.split(' ').next().map(str::to_owned)).collect();
-    insta::assert_snapshot!(names.join(" "), @"run score compare gate cap bless show diff list lint import report help");
+    insta::assert_snapshot!(names.join(" "), @"run score compare gate cap bless show diff list lint import export report help");
     for code in ["0", "2", "4", "5", "94", "96", "100", "101", "106", "107"] {
         assert!(rest.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))), "{code}: {rest}");
     }

@@ -65,7 +65,7 @@ fn bad_sets_say_where_they_are_bad() {
 #[test]
 fn bad_options_say_what_to_give() {
     let workspace = Workspace::with(&["good"]);
-    let lines: [&[&str]; 11] = [
+    let lines: [&[&str]; 13] = [
         &["--repeats", "0"],
         &["-j", "0"],
         &["--timeout", "soon"],
@@ -77,6 +77,8 @@ fn bad_options_say_what_to_give() {
         &["--resume"],
         &["--baseline", "yesterday"],
         &["import", "evals/small.yaml", "--from", "promptfo"],
+        &["export", "small", "--to", "promptfo"],
+        &["export", "smal", "--to", "promptfoo"],
     ];
     let texts: Vec<String> = lines.iter().map(|line| refused(&workspace, line)).collect();
     insta::assert_snapshot!(texts.join("\n"), @r#"
@@ -111,6 +113,12 @@ fn bad_options_say_what_to_give() {
     -> 96
 
     error: import from `promptfo`; known are `adk`, `inspect`, `promptfoo`, `pydantic`, `deepeval`, `bfcl`, `humaneval`
+    -> 96
+
+    error: export to `promptfo`; known are `adk`, `inspect`, `promptfoo`
+    -> 96
+
+    error: export set `smal`: there is none of this name; did you mean `small`?
     -> 96
     "#);
 }
@@ -253,4 +261,30 @@ fn what_an_import_cannot_say_is_listed_and_nothing_is_written() {
     error: write evals/config.yaml: it is there; take another file with `-o`, or `--overwrite`
     -> 96
     "#);
+}
+
+#[test]
+fn what_an_export_cannot_say_is_listed_and_nothing_is_written() {
+    let workspace = Workspace::with(&["good"]);
+    let export = ["export", "small", "--to", "inspect", "-o", "small.jsonl"];
+    insta::assert_snapshot!(workspace.eval(&export).told(), @r#"
+    note: Inspect's scorers are code: choose one that compares with the target, such as `exact`
+    small: 1 thing cannot be said; nothing is written (`--lossy` writes it all the same)
+    -> 96
+    "#);
+    assert!(!workspace.path().join("small.jsonl").exists());
+    let lossy = [export.as_slice(), &["--lossy"]].concat();
+    insta::assert_snapshot!(workspace.eval(&lossy).told(), @r#"
+    note: Inspect's scorers are code: choose one that compares with the target, such as `exact`
+    small.jsonl: 1 thing left out
+    -> 0
+    "#);
+    let written = workspace.read("small.jsonl");
+    insta::assert_snapshot!(written, @r#"{"id":"case-0","input":"go","metadata":{"act":"good","tags":["good"]},"target":"good"}"#);
+    insta::assert_snapshot!(workspace.eval(&lossy).told(), @r#"
+    error: write small.jsonl: it is there; take another file with `-o`, or `--overwrite`
+    -> 96
+    "#);
+    let printed = workspace.eval(&["export", "small", "--to", "inspect", "--lossy"]);
+    assert_eq!((printed.code, printed.out), (Some(0), written));
 }

@@ -76,6 +76,26 @@ async fn a_loop_that_a_judge_drives_pays_for_it() {
 }
 
 #[tokio::test]
+async fn judges_in_checks_made_of_checks_are_measured_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let judge_of = |repeats: u32| json!({ "judge": { "rubric": "It is good.", "repeats": repeats } });
+    let check = json!({ "any_of": [{ "equals": "nothing" }, { "not": judge_of(1) }, judge_of(3)] });
+    let set = set_with([
+        json!({ "id": "a", "input": { "text": "go" }, "checks": [check], "metadata": { "human_verdict": "pass" } }),
+    ]);
+    let votes = judge(&[true, true, false, true]);
+    let options = RunOptions { log: Some(dir.path().join("run")), ..with_judge(votes) };
+    let report = set.run(&acts(|_| Act::Good), options).await.unwrap();
+    let judges = report.sets[0].judges.as_ref().unwrap();
+    assert_eq!((judges.outcomes, judges.repeats, judges.usage.total()), (2, 3, 440));
+    assert_eq!((judges.labels.accepted_good, judges.labels.all()), (2, 2), "`not` turns the check, not its judge");
+    let run = RunLog::open(dir.path().join("run")).unwrap();
+    assert_eq!(Report::of(&run, ReportOptions::default()).unwrap().sets[0].judges.as_ref(), Some(judges));
+    let wanted = Label::wanted(&run).unwrap();
+    assert_eq!(wanted.iter().map(|label| label.check.as_deref()).collect::<Vec<_>>(), [Some("judge")]);
+}
+
+#[tokio::test]
 async fn labels_are_about_an_answer_and_not_about_a_case() {
     let dir = tempfile::tempdir().unwrap();
     let subject = acts(|trial| if trial.key.repeat == 2 { Act::Bad } else { Act::Good });

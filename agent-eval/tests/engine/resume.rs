@@ -95,6 +95,7 @@ async fn another_run_is_not_gone_on_with() {
     let texts = [
         set().run(&other_model, resume()).await.unwrap_err(),
         set().run(&subject(), RunOptions { seed: 6, ..resume() }).await.unwrap_err(),
+        set().run(&subject(), RunOptions { revision: Some("5f1720f".to_owned()), ..resume() }).await.unwrap_err(),
         other_set.run(&subject(), resume()).await.unwrap_err(),
         set()
             .run(&subject(), RunOptions { repeats: 4.try_into().ok(), cases: vec!["case-0000".into()], ..resume() })
@@ -109,6 +110,7 @@ async fn another_run_is_not_gone_on_with() {
     insta::assert_snapshot!(texts.iter().map(shown).collect::<Vec<_>>().join("\n"), @r#"
     it is not the same run: /fingerprint/set/model: "scripted" -> "other"; undo that, or begin a new run
     it is not the same run: /seed: 5 -> 6; undo that, or begin a new run
+    it is not the same run: /revision: null -> "5f1720f"; check out its revision, or begin a new run
     it is not the same run: /sets/set/cases/case-0001/expected: ["good"] -> ["better"]; undo that, or begin a new run
     it is not the same run: /sets/set/cases/case-0000/repeats: 3 -> 4; /sets/set/cases/case-0001: {"expected":["good"],"id":
     "#);

@@ -46,7 +46,7 @@ impl Report {
         let (word, why) = text.split_once(": ").unwrap_or((&text, ""));
         let names: Vec<&str> = self.sets.iter().map(|set| set.name.as_str()).collect();
         let title = html(&format!("{word}: {}", names.join(", ")));
-        let style = include_str!("style.css");
+        let style = concat!(include_str!("base.css"), include_str!("style.css"));
         let mut page = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\

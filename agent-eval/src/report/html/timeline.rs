@@ -214,10 +214,10 @@ impl Timeline<'_> {
     /// Expected calls beside those that were made.
     fn calls(&self, text: &mut String, case: &EvalCase) {
         let events = &self.trial.events;
-        let of_checks = case.checks.iter().filter_map(|check| match check {
-            CheckSpec::Calls(expected) => Some(expected),
-            _ => None,
-        });
+        let of_checks = case
+            .checks
+            .iter()
+            .filter_map(|check| if let CheckSpec::Calls(expected) = check { Some(expected) } else { None });
         for expected in case.expected_calls.iter().chain(of_checks) {
             aligned(text, "calls", expected, events);
         }

@@ -18,7 +18,7 @@ use super::{
     timeline::{Step, Timeline},
 };
 
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(include_str!("../../../../agent-eval/src/report/html/base.css"), include_str!("style.css"));
 const SCRIPT: &str = include_str!("script.js");
 /// Longer texts, in characters or lines, are folded.
 const FOLDED: (usize, usize) = (700, 12);
