@@ -208,6 +208,7 @@
 //!
 //! # Feature flags
 //!
+//! - `process` (off by default): `ProcessGroup`, programs that end with everything that they started.
 //! - `testing` (off by default): the module `testing`.
 
 mod agent;
@@ -224,6 +225,8 @@ mod ids;
 mod ledger;
 mod limits;
 mod message;
+#[cfg(feature = "process")]
+mod process;
 mod response;
 mod runner;
 mod session;
@@ -250,6 +253,8 @@ pub use event::{Event, LoopStep, StateChange, Usage};
 pub use format::Format;
 pub use limits::{Limits, Spent};
 pub use message::{ChatMessage, Content, Role, ToolCall, ToolResult};
+#[cfg(feature = "process")]
+pub use process::ProcessGroup;
 pub use response::{AgentResponse, Unfinished};
 pub use runner::Runner;
 pub use session::{Session, Turn};
