@@ -14,7 +14,7 @@ use self::{
 use super::{
     Reply, Status,
     live::{Live, Lives},
-    parts::{LIMIT, split},
+    parts::{LARGEST, LIMIT, split},
     turn::{Failure, nobody_waits, turn},
     types::Answer,
 };
@@ -141,6 +141,19 @@ async fn a_turn_that_would_make_the_session_too_large_ends_with_what_can_be_stor
     let again = world.live_on(full, LONG);
     assert_eq!(go(&mut Memory::new(&book, None), &again).await.unwrap_err(), failed);
     assert_eq!(again.session().await, session);
+}
+
+/// The server would refuse its entry, and ask for it again and again.
+#[tokio::test]
+async fn a_step_that_no_entry_holds_ends_the_turn() {
+    let (world, book) = (World::default(), book([]));
+    let long: &[&str] = vec![&*"long ".repeat(LARGEST / 5).leak()].leak();
+    let live = world.live(vec![&["look"], long].leak());
+    let failed = go(&mut Memory::new(&book, None), &live).await.unwrap_err();
+    let message = "store a step of more than 512 KiB, the most that a Restate server takes at once; keep it elsewhere, \
+                   and its address in the session";
+    assert_eq!(failed, Failure::Failed { code: 500, message: message.to_owned() });
+    assert_eq!(live.session().await.messages().len(), 3, "what came before is kept");
 }
 
 #[tokio::test]
