@@ -111,6 +111,14 @@ fn a_request_says_what_it_is_asked_to_or_what_it_cannot() {
 }
 
 #[test]
+fn fields_of_the_service_s_own_are_beside_those_that_are_set() {
+    let extra = json!({ "stream_options": { "include_obfuscation": false } }).as_object().cloned().unwrap();
+    let options = ChatOptions { extra, ..ChatOptions::default() };
+    let written = body(&ChatRequest { options, ..ChatRequest::default() }, "m", Flavor::OpenAi, "openai").unwrap();
+    assert_eq!(written["stream_options"], json!({ "include_usage": true, "include_obfuscation": false }));
+}
+
+#[test]
 fn a_choice_of_no_tool_is_said_only_where_there_are_tools() {
     let mut request = full_request();
     request.options.tool_choice = ToolChoice::None;
