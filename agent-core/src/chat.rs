@@ -53,7 +53,7 @@ pub struct ChatOptions {
     pub format: Format,
     /// Ask the service to cache the request's beginning, where it has to be asked.
     pub cache_prompt: bool,
-    /// Fields of the service's own, put into the request as they are.
+    /// Fields of the service's own, put into the request as they are: objects beside what is there, all else in its place.
     pub extra: Map<String, Value>,
 }
 

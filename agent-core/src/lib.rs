@@ -208,6 +208,7 @@
 //!
 //! # Feature flags
 //!
+//! - `process` (off by default): `ProcessGroup`, programs that end with everything that they started.
 //! - `testing` (off by default): the module `testing`.
 
 mod agent;
@@ -226,6 +227,8 @@ mod json;
 mod ledger;
 mod limits;
 mod message;
+#[cfg(feature = "process")]
+mod process;
 mod response;
 mod runner;
 mod session;
@@ -254,6 +257,8 @@ pub use format::Format;
 pub use json::{json_equal, unfenced};
 pub use limits::{Limits, Spent};
 pub use message::{ChatMessage, Content, Role, ToolCall, ToolResult};
+#[cfg(feature = "process")]
+pub use process::ProcessGroup;
 pub use response::{AgentResponse, Unfinished};
 pub use runner::Runner;
 pub use session::{Session, Turn};

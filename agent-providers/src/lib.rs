@@ -113,7 +113,7 @@ mod dialect;
 #[cfg(feature = "restate")]
 mod durable;
 mod error;
-mod extra;
+mod fields;
 mod framing;
 mod gemini;
 mod limited;

@@ -197,6 +197,18 @@ fn a_job_that_cannot_be_done_is_marked_and_the_next_one_is_done() {
 }
 
 #[test]
+fn a_queue_that_an_earlier_version_made_is_gone_on_with() {
+    let Some(jobs) = Jobs::start() else { return };
+    jobs.execute(
+        "CREATE TABLE jobs (session text PRIMARY KEY, said text NOT NULL, worker uuid,
+         leased_until timestamptz NOT NULL DEFAULT '-infinity', stop text);
+         INSERT INTO jobs (session, said) VALUES ('a', 'Count what is at sea.')",
+    );
+    jobs.worker("60000").says("a: completed");
+    assert_eq!(jobs.counted(), each(1));
+}
+
+#[test]
 fn a_job_is_said_in_a_session_that_has_a_conversation_already() {
     let Some(jobs) = Jobs::start() else { return };
     jobs.add("a");

@@ -2,16 +2,17 @@
 
 use std::{
     ffi::OsString,
+    io,
     path::PathBuf,
     process::{ExitStatus, Stdio},
     time::Duration,
 };
 
-use agent_core::{Error, ErrorKind, Result};
+use agent_core::{Error, ErrorKind, ProcessGroup, Result};
 use async_trait::async_trait;
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
-    process::{Child, Command},
+    process::Command,
     time::timeout,
 };
 
@@ -20,8 +21,8 @@ use crate::{LoopContext, LoopEvaluation, LoopEvaluator, text::is_blank};
 /// `command_succeeds`: satisfied when a program exits with 0; otherwise its output is the feedback.
 ///
 /// The program is started directly, without a shell: nothing in its arguments is expanded. It reads no input. When
-/// its time is up, or the run is interrupted, it is killed, on Unix with everything that it started (its process
-/// group). Of a long output the beginning and the end are kept.
+/// its time is up, or the run is interrupted, it is killed. On Unix, what it started (its process group) is killed
+/// then, and also when it has ended. Of a long output the beginning and the end are kept.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,7 +42,7 @@ pub struct CommandSucceeds {
 const DEFAULT_LIMIT: Duration = Duration::from_mins(5);
 /// How much of each end of an output is kept, in bytes: compilers tell the first error first, tests their summary last.
 const KEPT: usize = 4 * 1024;
-/// How long the output of a program that has ended may stay open: a process that it left behind may hold it.
+/// How long the output of a program that has ended may stay open: a process that left its group may hold it.
 const DRAIN: Duration = Duration::from_secs(1);
 
 impl CommandSucceeds {
@@ -73,15 +74,13 @@ impl CommandSucceeds {
         words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
-    fn start(&self) -> Result<Group> {
+    fn start(&self) -> Result<ProcessGroup> {
         let mut command = Command::new(&self.program);
-        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command.args(&self.args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(dir) = &self.dir {
             command.current_dir(dir);
         }
-        #[cfg(unix)]
-        command.process_group(0);
-        command.spawn().map(Group).map_err(|source| {
+        ProcessGroup::spawn(command).map_err(|source| {
             let place = self.dir.as_ref().map(|dir| format!(" in {}", dir.display())).unwrap_or_default();
             let context = format!("start `{}`{place} as an evaluator", self.shown());
             Error::new(ErrorKind::Evaluator, context).with_source(source)
@@ -98,7 +97,7 @@ impl LoopEvaluator for CommandSucceeds {
     async fn evaluate(&self, _: &LoopContext<'_>) -> Result<LoopEvaluation> {
         let mut group = self.start()?;
         let mut output = [Output::default(), Output::default()];
-        let end = finish(&mut group.0, &mut output, self.limit).await;
+        let end = finish(&mut group, &mut output, self.limit).await;
         drop(group);
         let end = match end {
             Ok(Some(status)) if status.success() => return Ok(LoopEvaluation::Satisfied),
@@ -116,32 +115,19 @@ impl LoopEvaluator for CommandSucceeds {
     }
 }
 
-/// A child and what it started; dropped, all of it is killed.
-struct Group(Child);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        #[cfg(unix)]
-        if let Some(group) = self.0.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
-            // The child may have ended meanwhile: then there is nothing to kill.
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
-    }
-}
-
 /// Reads the output until the program ends: its status, or none if its time is up.
-async fn finish(child: &mut Child, output: &mut [Output; 2], limit: Duration) -> std::io::Result<Option<ExitStatus>> {
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+async fn finish(group: &mut ProcessGroup, output: &mut [Output; 2], limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let (stdout, stderr) = (group.take_stdout(), group.take_stderr());
     let [out, err] = output;
     let read = async { tokio::join!(out.read(stdout), err.read(stderr)) };
     tokio::pin!(read);
     let mut all_read = false;
     let wait = async {
         tokio::select! {
-            status = child.wait() => status,
+            status = group.wait() => status,
             _ = &mut read => {
                 all_read = true;
-                child.wait().await
+                group.wait().await
             }
         }
     };

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use super::turns::Turns;
 use crate::{
     dialect::{Dialect, Feature},
-    extra, orders,
+    fields::{self, Fields},
+    orders,
     unsupported::unsupported,
 };
 
@@ -81,11 +82,6 @@ fn put_options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<(
     if seed.is_some() {
         return Err(unsupported(PROVIDER, "the option `seed`"));
     }
-    let mut put = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            body.insert(key.into(), value);
-        }
-    };
     let (thinking, effort) = thinking(*reasoning)?;
     let mut output = Map::new();
     output.extend(effort.map(|effort| ("effort".to_owned(), effort.into())));
@@ -93,13 +89,13 @@ fn put_options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<(
         let schema = DIALECT.schema(schema)?;
         output.insert("format".into(), json!({ "type": "json_schema", "schema": schema }));
     }
-    put("temperature", temperature.map(Into::into));
-    put("top_p", top_p.map(Into::into));
-    put("stop_sequences", (!stop.is_empty()).then(|| stop.clone().into()));
-    put("thinking", thinking);
-    put("output_config", (!output.is_empty()).then_some(Value::Object(output)));
-    put("tool_choice", choice(tool_choice));
-    extra::merge(body, extra);
+    body.put("temperature", *temperature);
+    body.put("top_p", *top_p);
+    body.put("stop_sequences", (!stop.is_empty()).then(|| stop.clone()));
+    body.put("thinking", thinking);
+    body.put("output_config", (!output.is_empty()).then_some(Value::Object(output)));
+    body.put("tool_choice", choice(tool_choice));
+    fields::merge(body, extra);
     Ok(())
 }
 

@@ -6,10 +6,11 @@ use std::{
     time::Duration,
 };
 
-use agent_core::{Event, Result, RunContext, Session, Spent, Step, Steps};
+use agent_core::{Result, RunContext, Session, Spent, Step, Steps};
+use serde::Serialize;
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
-use super::parts::{LIMIT, size, split};
+use super::parts::{LARGEST, size, split, too_large};
 
 /// How long a run is kept that nobody goes on with: its turn may go on in another process.
 const KEPT: Duration = Duration::from_hours(1);
@@ -45,13 +46,16 @@ impl Live {
         ask(&mut self.0.lock().await.steps).await
     }
 
-    /// An error if the session could not be stored with this step: then it must not be accepted.
+    /// An error if the step could not be journaled, or the session not stored with it: then it must not be accepted.
     pub(super) async fn check(&self, step: &Step) -> Result<()> {
         let Step::Event { event, .. } = step else { return Ok(()) };
         let mut state = self.0.lock().await;
         let more = length(event);
-        if state.bytes + more > LIMIT {
-            // What was rewound still counts: now exactly.
+        if length(step) > LARGEST {
+            return Err(too_large("a step"));
+        }
+        if state.bytes + more > LARGEST {
+            // One of its parts may be too large, or all together. What was rewound still counts: now exactly.
             let mut session = state.steps.session().clone();
             session.apply(event);
             state.bytes = size(&split(&session)?).saturating_sub(more);
@@ -82,9 +86,9 @@ impl Live {
     }
 }
 
-/// At least what it adds to the stored session, in bytes.
-fn length(event: &Event) -> usize {
-    serde_json::to_vec(event).map_or(0, |json| json.len())
+/// How many bytes it is as JSON. An event is at least as long as what it adds to the stored session.
+fn length(stored: &impl Serialize) -> usize {
+    serde_json::to_vec(stored).map_or(0, |json| json.len())
 }
 
 impl State {

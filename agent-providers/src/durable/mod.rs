@@ -102,8 +102,8 @@ impl Default for DurableOptions {
 /// server drops it a day after the turn (its `journal-retention`). The session is in the object's own state, written at
 /// the end of a turn, also of one that failed: a head (state, turn) and the messages in pieces of 64 KiB. So no value
 /// comes near the server's limit of 32 MiB for one message, whatever the conversation's length, and a turn writes what
-/// it said and the last piece, not the history again. A step that would bring the messages over 64 MiB fails before it is
-/// kept, and ends the turn. A key for each event would make as many entries as a long session has events, at each start of
+/// it said and the last piece, not the history again. A step that would bring the messages over 64 MiB, or that is itself over
+/// 31 MiB, fails before it is kept, and ends the turn; so does a state of that size. A key for each event would make as many entries as a long session has events, at each start of
 /// a turn; one value for all would write the whole history each turn. A turn that is taken up finds the pieces in its
 /// journal: they are read once, lazily. An administrator's *kill*, unlike `cancel`, ends a turn without storing it.
 ///
@@ -163,7 +163,9 @@ impl DurableAgent {
         self
     }
 
-    /// The service named `agent`, to be bound to an endpoint of your own, and to be given time-outs and retentions.
+    /// The service named `agent`, to be bound to an endpoint of your own, and to be given time-outs and retentions. Restate's
+    /// SDK fixes a service's name when it is compiled, so a server has one such service: where agents differ, let one agent
+    /// choose by the session, or run a server for each.
     pub fn service(self) -> ServiceDefinition {
         Handlers { inner: self.inner, lives: Lives::default() }.into_service_definition()
     }

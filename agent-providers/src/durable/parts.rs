@@ -15,8 +15,13 @@ const FULL: usize = 64 * 1024;
 /// The most pieces. Few in tests, which need not fill them with 64 MiB.
 const MOST: usize = if cfg!(test) { 16 } else { 1024 };
 
-/// A session of no more bytes can be stored, whatever it holds.
+/// The most bytes of messages that surely can be stored.
 pub(super) const LIMIT: usize = MOST * FULL;
+
+/// The most bytes of one value, in a key or in the journal: a server takes messages of 32 MiB (its `message-size-limit`,
+/// <https://docs.restate.dev/references/server-config>), and something is around a value. A message that it refuses is sent
+/// again until the server gives the invocation up.
+pub(super) const LARGEST: usize = if cfg!(test) { LIMIT / 2 } else { 31 * 1024 * 1024 };
 
 /// The keys of the pieces. The engine wants keys that outlive its context.
 static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| (0..MOST).map(|piece| format!("messages {piece}")).collect());
@@ -66,7 +71,20 @@ pub(super) fn split(session: &Session) -> Result<Parts> {
     whole["messages"] = Value::Array(Vec::new());
     let head = Head { pieces: parts.len(), session: whole };
     parts.insert(HEAD, serde_json::to_string(&head).map_err(failed)?);
-    Ok(parts)
+    match parts.values().map(String::len).max() {
+        Some(length) if length > LARGEST => Err(too_large("a message, or a state,")),
+        Some(_) | None => Ok(parts),
+    }
+}
+
+/// That this is too large for one value.
+pub(super) fn too_large(what: &str) -> Error {
+    let context = format!(
+        "store {what} of more than {} KiB, the most that a Restate server takes at once; keep it elsewhere, and its \
+         address in the session",
+        LARGEST / 1024
+    );
+    Error::new(ErrorKind::Store, context)
 }
 
 /// How many bytes they are.
@@ -103,7 +121,7 @@ mod tests {
     use agent_core::{ChatMessage, Session};
     use proptest::{collection::vec, prelude::*};
 
-    use super::{FULL, HEAD, Parts, join, pieces, split};
+    use super::{FULL, HEAD, LARGEST, Parts, join, pieces, split};
 
     fn session(sizes: &[usize]) -> Session {
         let mut session = Session::new().with_state("key", "value");
@@ -125,6 +143,15 @@ mod tests {
         parts.remove("messages 0");
         let error = join(&parts).unwrap_err();
         insta::assert_snapshot!(format!("{error:#}"), @"read a stored session: there is no piece `messages 0`");
+    }
+
+    #[test]
+    fn a_state_that_no_value_holds_is_an_error() {
+        let with_state = |length| split(&Session::new().with_state("key", "x".repeat(length)));
+        let around = with_state(0).unwrap()[HEAD].len();
+        assert_eq!(with_state(LARGEST - around).unwrap()[HEAD].len(), LARGEST);
+        let error = with_state(LARGEST - around + 1).unwrap_err();
+        insta::assert_snapshot!(error, @"store a message, or a state, of more than 512 KiB, the most that a Restate server takes at once; keep it elsewhere, and its address in the session");
     }
 
     proptest! {

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use super::contents;
 use crate::{
     dialect::{Dialect, Feature},
-    extra, orders,
+    fields::{self, Fields},
+    orders,
     unsupported::unsupported,
 };
 
@@ -56,23 +57,18 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
         extra,
     } = options;
     let mut config = Map::new();
-    let mut put = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            config.insert(key.into(), value);
-        }
-    };
     if seed.is_some_and(|seed| i32::try_from(seed).is_err()) {
         return Err(unsupported(PROVIDER, "the option `seed` with more than 31 bits"));
     }
-    put("temperature", temperature.map(Into::into));
-    put("topP", top_p.map(Into::into));
-    put("maxOutputTokens", max_output_tokens.map(Into::into));
-    put("seed", seed.map(Into::into));
-    put("stopSequences", (!stop.is_empty()).then(|| stop.clone().into()));
-    put("thinkingConfig", thinking(*reasoning));
+    config.put("temperature", *temperature);
+    config.put("topP", *top_p);
+    config.put("maxOutputTokens", *max_output_tokens);
+    config.put("seed", *seed);
+    config.put("stopSequences", (!stop.is_empty()).then(|| stop.clone()));
+    config.put("thinkingConfig", thinking(*reasoning));
     if let Format::JsonSchema { name: _, schema } = format {
-        put("responseMimeType", Some("application/json".into()));
-        put("responseJsonSchema", Some(DIALECT.schema(schema)?));
+        config.put("responseMimeType", Some("application/json"));
+        config.put("responseJsonSchema", Some(DIALECT.schema(schema)?));
     }
     if !config.is_empty() {
         body.insert("generationConfig".into(), config.into());
@@ -80,7 +76,7 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
     if let Some(choice) = choice(tool_choice) {
         body.insert("toolConfig".into(), json!({ "functionCallingConfig": choice }));
     }
-    extra::merge(body, extra);
+    fields::merge(body, extra);
     Ok(())
 }
 

@@ -94,10 +94,10 @@ impl McpCommand {
         text
     }
 
-    /// The command, with pipes, and in a process group of its own where there are such.
+    /// The command, with pipes.
     pub(super) fn to_command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if !self.inherits_all {
             let kept = INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
             command.env_clear().envs(kept);
@@ -106,8 +106,6 @@ impl McpCommand {
         if let Some(dir) = &self.dir {
             command.current_dir(dir);
         }
-        #[cfg(unix)]
-        command.process_group(0);
         command
     }
 }

@@ -11,6 +11,7 @@ mod names;
 mod options;
 mod serve;
 mod server;
+mod tail;
 mod tools;
 
 pub use command::McpCommand;

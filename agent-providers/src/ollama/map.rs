@@ -9,7 +9,7 @@ use agent_core::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    extra,
+    fields::{self, Fields},
     media::base64,
     unsupported::{self, unsupported},
 };
@@ -53,16 +53,11 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
         ToolChoice::Tool(_) => return Err(unsupported(PROVIDER, "the option `tool_choice` with a tool")),
     }
     let mut model_options = Map::new();
-    let mut put = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            model_options.insert(key.into(), value);
-        }
-    };
-    put("temperature", temperature.map(Into::into));
-    put("top_p", top_p.map(Into::into));
-    put("num_predict", max_output_tokens.map(Into::into));
-    put("seed", seed.map(Into::into));
-    put("stop", (!stop.is_empty()).then(|| stop.clone().into()));
+    model_options.put("temperature", *temperature);
+    model_options.put("top_p", *top_p);
+    model_options.put("num_predict", *max_output_tokens);
+    model_options.put("seed", *seed);
+    model_options.put("stop", (!stop.is_empty()).then(|| stop.clone()));
     if !model_options.is_empty() {
         body.insert("options".into(), model_options.into());
     }
@@ -72,7 +67,7 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
     if let Format::JsonSchema { name: _, schema } = format {
         body.insert("format".into(), schema.clone());
     }
-    extra::merge(body, extra);
+    fields::merge(body, extra);
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use agent_core::{
 use serde_json::{Map, Value, json};
 
 use crate::{
+    fields::{self, Fields},
     media::{base64, data_url},
     orders::GO_ON,
     unsupported::{self, unsupported},
@@ -67,30 +68,23 @@ fn options(options: &ChatOptions, flavor: Flavor, body: &mut Map<String, Value>)
         cache_prompt: _, // these services cache by themselves
         extra,
     } = options;
-    let mut put = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            body.insert(key.into(), value);
-        }
-    };
-    put("temperature", temperature.map(Into::into));
-    put("top_p", top_p.map(Into::into));
-    put("seed", seed.map(Into::into));
-    put("stop", (!stop.is_empty()).then(|| stop.clone().into()));
+    body.put("temperature", *temperature);
+    body.put("top_p", *top_p);
+    body.put("seed", *seed);
+    body.put("stop", (!stop.is_empty()).then(|| stop.clone()));
     let limit = match flavor {
         Flavor::OpenAi => "max_completion_tokens",
         Flavor::Compatible => "max_tokens",
     };
-    put(limit, max_output_tokens.map(Into::into));
+    body.put(limit, *max_output_tokens);
     match reasoning {
         Reasoning::Auto => {}
-        Reasoning::Effort(effort) => put("reasoning_effort", Some(json!(effort))),
+        Reasoning::Effort(effort) => body.put("reasoning_effort", Some(json!(effort))),
         Reasoning::Budget(_) => return Err(unsupported(flavor.provider(), "a `Reasoning::Budget`; set an effort")),
     }
-    put("tool_choice", choice(tool_choice));
-    put("response_format", response_format(format, flavor)?);
-    for (key, value) in extra {
-        put(key, Some(value.clone()));
-    }
+    body.put("tool_choice", choice(tool_choice));
+    body.put("response_format", response_format(format, flavor)?);
+    fields::merge(body, extra);
     Ok(())
 }
 

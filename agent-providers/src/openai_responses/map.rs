@@ -7,6 +7,7 @@ use agent_core::{
 use serde_json::{Map, Value, json};
 
 use crate::{
+    fields::{self, Fields},
     media::data_url,
     schema,
     unsupported::{self, unsupported},
@@ -68,22 +69,15 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
             return Err(unsupported(PROVIDER, what));
         }
     }
-    let mut put = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            body.insert(key.into(), value);
-        }
-    };
-    put("temperature", temperature.map(Into::into));
-    put("top_p", top_p.map(Into::into));
-    put("max_output_tokens", max_output_tokens.map(Into::into));
+    body.put("temperature", *temperature);
+    body.put("top_p", *top_p);
+    body.put("max_output_tokens", *max_output_tokens);
     if let Reasoning::Effort(effort) = reasoning {
-        put("reasoning", Some(json!({ "effort": effort })));
+        body.put("reasoning", Some(json!({ "effort": effort })));
     }
-    put("tool_choice", choice(tool_choice));
-    put("text", text_format(format)?);
-    for (key, value) in extra {
-        put(key, Some(value.clone()));
-    }
+    body.put("tool_choice", choice(tool_choice));
+    body.put("text", text_format(format)?);
+    fields::merge(body, extra);
     Ok(())
 }
 

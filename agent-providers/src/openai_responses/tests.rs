@@ -131,6 +131,21 @@ fn a_request_says_all_that_it_is_asked_to() {
 }
 
 #[test]
+fn fields_of_the_service_s_own_are_beside_those_that_options_set() {
+    let extra = json!({ "reasoning": { "summary": "auto" }, "text": { "verbosity": "low" } });
+    let options = ChatOptions {
+        reasoning: Reasoning::Effort(ReasoningEffort::Low),
+        format: Format::JsonSchema { name: "Answer".into(), schema: json!({ "type": "object", "properties": {} }) },
+        extra: extra.as_object().cloned().unwrap(),
+        ..ChatOptions::default()
+    };
+    let written = body(&ChatRequest { options, ..ChatRequest::default() }, "m", "openai-responses").unwrap();
+    assert_eq!(written["reasoning"], json!({ "effort": "low", "summary": "auto" }));
+    assert_eq!(written["text"]["verbosity"], "low");
+    assert_eq!(written["text"]["format"]["name"], "Answer");
+}
+
+#[test]
 fn encrypted_thoughts_are_asked_of_models_that_think() {
     let include = |model: &str| body(&ChatRequest::default(), model, "openai-responses").unwrap()["include"].is_array();
     assert!(["o3", "o4-mini", "gpt-5", "gpt-5-mini"].into_iter().all(include));

@@ -28,9 +28,11 @@ use serde::Deserialize;
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
+/// And what a table lacks that an earlier version made.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS jobs (
     session text PRIMARY KEY, said text NOT NULL, job uuid NOT NULL DEFAULT gen_random_uuid(), worker uuid,
-    leased_until timestamptz NOT NULL DEFAULT '-infinity', stop text)";
+    leased_until timestamptz NOT NULL DEFAULT '-infinity', stop text);
+    ALTER TABLE jobs ADD COLUMN IF NOT EXISTS job uuid NOT NULL DEFAULT gen_random_uuid()";
 const TAKE: &str = "UPDATE jobs SET worker = $1, leased_until = now() + $2 * interval '1 ms' WHERE session =
     (SELECT session FROM jobs WHERE stop IS NULL AND leased_until < now() ORDER BY leased_until
      FOR UPDATE SKIP LOCKED LIMIT 1) RETURNING session, said, job";

@@ -34,7 +34,7 @@ impl Measurements {
     }
 
     pub(crate) fn head() -> String {
-        format!("{:<36} {:>14} {:<22} {:>8} {:>8}", "case", "cost", "unit", "x base", "x before")
+        format!("{:<46} {:>14} {:<22} {:>8} {:>8}", "case", "cost", "unit", "x base", "x before")
     }
 
     /// A row of the table: beside the cost, how many times that of its base it is, and that of the same case before.
@@ -45,7 +45,7 @@ impl Measurements {
         let (base, before) =
             (base.and_then(|base| self.cost(&base, unit)), before.and_then(|all| all.cost(case, unit)));
         let cost = if *cost < 100.0 { format!("{cost:.2}") } else { format!("{cost:.0}") };
-        format!("{case:<36} {cost:>14} {unit:<22} {:>8} {:>8}", times(base), times(before)).trim_end().to_owned()
+        format!("{case:<46} {cost:>14} {unit:<22} {:>8} {:>8}", times(base), times(before)).trim_end().to_owned()
     }
 
     fn cost(&self, case: &str, unit: &str) -> Option<f64> {
@@ -86,8 +86,8 @@ mod tests {
     fn a_row_has_the_ratios_to_its_base_and_to_another_run() {
         let all = Measurements(vec![measured("loops/bare/100/10", 200.0)]);
         let before = Measurements(vec![measured("loops/shared/100/10", 1000.0)]);
-        insta::assert_snapshot!(all.row(&measured("loops/shared/100/10", 500.0), Some(&before)), @"loops/shared/100/10                             500 ns                         2.50     0.50");
-        insta::assert_snapshot!(all.row(&measured("loops/shared/100/99", 1.5), None), @"loops/shared/100/99                            1.50 ns");
+        insta::assert_snapshot!(all.row(&measured("loops/shared/100/10", 500.0), Some(&before)), @"loops/shared/100/10                                       500 ns                         2.50     0.50");
+        insta::assert_snapshot!(all.row(&measured("loops/shared/100/99", 1.5), None), @"loops/shared/100/99                                      1.50 ns");
     }
 
     #[test]

@@ -16,7 +16,7 @@ struct Program {
 const PROGRAMS: [Program; 5] = [
     Program { package: "agent-loop", name: "loops", item: "iteration", features: "" },
     Program { package: "agent-core", name: "sessions", item: "", features: "" },
-    Program { package: "agent-providers", name: "stores", item: "", features: " --features sqlite" },
+    Program { package: "agent-providers", name: "stores", item: "event", features: " --features postgres,sqlite" },
     Program { package: "agent-providers", name: "decoding", item: "", features: "" },
     Program { package: "agent-eval", name: "trials", item: "trial", features: "" },
 ];

@@ -1,8 +1,21 @@
-//! Fields of a service's own.
+//! Fields of a request.
 
 use serde_json::{Map, Value};
 
-/// Puts `extra` into a request: objects are merged, whatever else is there is replaced.
+pub(crate) trait Fields {
+    /// Sets a field, if there is a value.
+    fn put(&mut self, key: &str, value: Option<impl Into<Value>>);
+}
+
+impl Fields for Map<String, Value> {
+    fn put(&mut self, key: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.insert(key.into(), value.into());
+        }
+    }
+}
+
+/// Puts the caller's `extra` into a request: objects are merged, whatever else is there is replaced.
 pub(crate) fn merge(body: &mut Map<String, Value>, extra: &Map<String, Value>) {
     for (key, value) in extra {
         match (body.get_mut(key), value) {

@@ -1,112 +1,23 @@
 //! Turns on a journal in memory, whose process may die at any entry.
 
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU32, Ordering::SeqCst},
-    },
-    time::Duration,
-};
+mod journal;
+mod world;
 
-use agent_core::{
-    ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, ChatRequest, ChatResponse, ChatUpdate, Content, Error,
-    ErrorKind, Result, Role, RunContext, Session, Step, Steps, StopReason, ToolCall, ToolContext, Usage,
-    testing::PairingClient, tool_fn,
-};
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxStream};
-use serde_json::{Value, json};
+use std::{sync::Arc, time::Duration};
 
+use agent_core::{ChatMessage, RunContext, Session, StopReason, Usage};
+
+use self::{
+    journal::{Death, Memory, book},
+    world::World,
+};
 use super::{
     Reply, Status,
     live::{Live, Lives},
-    parts::{LIMIT, size, split},
-    turn::{Ask, Failure, Journal, ask, failure, nobody_waits, turn},
+    parts::{LARGEST, LIMIT, split},
+    turn::{Failure, nobody_waits, turn},
     types::Answer,
 };
-
-/// What outlives a process.
-#[derive(Default)]
-struct Book {
-    /// Names, and results as JSON.
-    steps: Vec<(String, Result<String, Failure>)>,
-    answers: Vec<Result<Answer, Failure>>,
-    shown: Vec<Status>,
-    /// What people answer, in order; when there is nothing left, they cancel.
-    people: VecDeque<Answer>,
-}
-
-/// Where a process dies.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Death {
-    /// After the step of this number was made, before it is in the journal.
-    Before(usize),
-    /// After it is in the journal.
-    After(usize),
-}
-
-struct Memory {
-    book: Arc<Mutex<Book>>,
-    steps: usize,
-    answers: usize,
-    death: Option<Death>,
-    /// The step before which the turn is cancelled.
-    cancelled: Option<usize>,
-}
-
-impl Memory {
-    fn new(book: &Arc<Mutex<Book>>, death: Option<Death>) -> Self {
-        Self { book: book.clone(), steps: 0, answers: 0, death, cancelled: None }
-    }
-
-    async fn die(&self, here: Death) {
-        if self.death == Some(here) {
-            std::future::pending::<()>().await;
-        }
-    }
-}
-
-impl Journal for Memory {
-    fn take<'a>(&'a mut self, name: String, live: &'a Arc<Live>, asked: Ask) -> BoxFuture<'a, Result<Step, Failure>> {
-        self.step(name, live, asked).boxed()
-    }
-
-    fn answer<'a>(&'a mut self, status: &'a Status) -> BoxFuture<'a, Result<Answer, Failure>> {
-        self.show(status);
-        let mut book = self.book.lock().unwrap();
-        if self.answers == book.answers.len() {
-            let answer = book.people.pop_front().ok_or(Failure::Cancelled);
-            book.answers.push(answer);
-        }
-        self.answers += 1;
-        std::future::ready(book.answers[self.answers - 1].clone()).boxed()
-    }
-
-    fn show(&mut self, status: &Status) {
-        self.book.lock().unwrap().shown.push(status.clone());
-    }
-}
-
-impl Memory {
-    async fn step(&mut self, name: String, live: &Arc<Live>, asked: Ask) -> Result<Step, Failure> {
-        let at = self.steps;
-        self.steps += 1;
-        if at == self.book.lock().unwrap().steps.len() {
-            let result = if self.cancelled.take_if(|cancelled| *cancelled == at).is_some() {
-                Err(Failure::Cancelled)
-            } else {
-                let step = ask(live.clone(), asked).await;
-                step.map(|step| serde_json::to_string(&step).unwrap()).map_err(|error| failure(&error))
-            };
-            self.die(Death::Before(at)).await;
-            self.book.lock().unwrap().steps.push((name.clone(), result));
-            self.die(Death::After(at)).await;
-        }
-        let (kept, result) = self.book.lock().unwrap().steps[at].clone();
-        assert_eq!(kept, name, "the same steps in the same order");
-        result.map(|step| serde_json::from_str(&step).unwrap())
-    }
-}
 
 fn yes(call_id: &str) -> Answer {
     Answer { call_id: call_id.to_owned(), rejected: None }
@@ -114,89 +25,6 @@ fn yes(call_id: &str) -> Answer {
 
 fn no(call_id: &str, why: &str) -> Answer {
     Answer { call_id: call_id.to_owned(), rejected: Some(why.to_owned()) }
-}
-
-#[derive(Clone, Default)]
-struct Count(Arc<AtomicU32>);
-
-impl Count {
-    fn up(&self) {
-        self.0.fetch_add(1, SeqCst);
-    }
-
-    fn get(&self) -> u32 {
-        self.0.load(SeqCst)
-    }
-}
-
-/// A model whose n-th answer in a conversation is the n-th of these: names of tools to call, or else a text.
-struct Plan {
-    lines: &'static [&'static [&'static str]],
-    asked: Count,
-}
-
-impl ChatClient for Plan {
-    fn model(&self) -> &'static str {
-        "plan"
-    }
-
-    fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
-        self.asked.up();
-        let said = request.messages.iter().filter(|message| message.role == Role::Assistant).count();
-        let Some(line) = self.lines.get(said) else {
-            return stream::iter([Err(Error::new(ErrorKind::Unsupported, "say more"))]).boxed();
-        };
-        let call = |(at, name): (usize, &&str)| {
-            let id = format!("call_{said}_{at}");
-            Content::ToolCall(ToolCall { id, name: (*name).to_owned(), arguments: json!({}) })
-        };
-        let message = match line {
-            [text] if text.contains(' ') => ChatMessage::assistant(*text),
-            calls => ChatMessage::new(Role::Assistant, calls.iter().enumerate().map(call)),
-        };
-        let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
-        let response = ChatResponse { message, usage, stop: StopReason::Completed, model: "plan".to_owned() };
-        stream::iter([Ok(ChatUpdate::Done(response))]).boxed()
-    }
-}
-
-/// A process: its agent, and what it did to the world.
-#[derive(Clone, Default)]
-struct World {
-    asked: Count,
-    looked: Count,
-    paid: Count,
-}
-
-impl World {
-    fn live(&self, lines: &'static [&'static [&'static str]]) -> Arc<Live> {
-        self.live_on(Session::new(), lines)
-    }
-
-    fn live_on(&self, session: Session, lines: &'static [&'static [&'static str]]) -> Arc<Live> {
-        let bytes = size(&split(&session).unwrap());
-        Live::new(self.steps(session, lines, RunContext::default()), None, bytes)
-    }
-
-    fn steps(&self, session: Session, lines: &'static [&'static [&'static str]], run: RunContext) -> Steps {
-        let tool = |name, count: &Count| {
-            let count = count.clone();
-            tool_fn(name, "Does it.", move |_: Value, _: ToolContext| {
-                count.up();
-                async { Ok("done") }
-            })
-        };
-        let model = PairingClient::new(Plan { lines, asked: self.asked.clone() });
-        let agent = ChatAgent::new("clerk", model, ChatAgentOptions::default())
-            .tool(tool("look", &self.looked))
-            .tool(tool("pay", &self.paid).needs_approval());
-        let steps = Steps::new(agent, session, run);
-        steps.ended_by(|session| {
-            let last = session.messages().last()?;
-            let is_answer = last.role == Role::Assistant && !last.text().is_empty();
-            is_answer.then_some(StopReason::Completed)
-        })
-    }
 }
 
 /// A turn in which the caller says "go".
@@ -212,10 +40,6 @@ fn lines(session: &Session) -> Vec<String> {
 const LONG: &[&[&str]] = &[&["look"; 8] as &[&str]; 64];
 
 const ERRAND: &[&[&str]] = &[&["look"], &["pay"], &["look", "look"], &["All done."]];
-
-fn book(people: impl IntoIterator<Item = Answer>) -> Arc<Mutex<Book>> {
-    Arc::new(Mutex::new(Book { people: people.into_iter().collect(), ..Book::default() }))
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_process_that_dies_at_any_step_is_followed_by_one_that_ends_the_same() {
@@ -277,7 +101,7 @@ async fn a_turn_that_is_cancelled_while_it_waits_keeps_its_question() {
     // As it says.
     let said = Some(ChatMessage::approve("call_1_0"));
     let next = Live::new(world.steps(live.session().await, ERRAND, RunContext::default()), None, 0);
-    let book = self::book([]);
+    let book = journal::book([]);
     let reply = turn(&mut Memory::new(&book, None), &next, said).await.unwrap();
     assert_eq!((reply.stop, world.paid.get()), (StopReason::Completed, 1));
 }
@@ -317,6 +141,19 @@ async fn a_turn_that_would_make_the_session_too_large_ends_with_what_can_be_stor
     let again = world.live_on(full, LONG);
     assert_eq!(go(&mut Memory::new(&book, None), &again).await.unwrap_err(), failed);
     assert_eq!(again.session().await, session);
+}
+
+/// The server would refuse its entry, and ask for it again and again.
+#[tokio::test]
+async fn a_step_that_no_entry_holds_ends_the_turn() {
+    let (world, book) = (World::default(), book([]));
+    let long: &[&str] = vec![&*"long ".repeat(LARGEST / 5).leak()].leak();
+    let live = world.live(vec![&["look"], long].leak());
+    let failed = go(&mut Memory::new(&book, None), &live).await.unwrap_err();
+    let message = "store a step of more than 512 KiB, the most that a Restate server takes at once; keep it elsewhere, \
+                   and its address in the session";
+    assert_eq!(failed, Failure::Failed { code: 500, message: message.to_owned() });
+    assert_eq!(live.session().await.messages().len(), 3, "what came before is kept");
 }
 
 #[tokio::test]
