@@ -6,6 +6,8 @@ use std::{
     sync::Arc,
 };
 
+use clap::Args;
+
 use super::{
     asked::{Asked, with_model},
     codes::{Fault, Outcome},
@@ -18,9 +20,9 @@ use super::{
     settings::{Format, Settings, Verdicts},
 };
 use crate::{
-    CassetteMode, EvalSet, Project, Report, ReportOptions, Resume, RunLog, RunOptions, SetRun, run_sets, text::listed,
+    CassetteMode, EvalSet, ExitRules, Project, Report, ReportOptions, Resume, RunLog, RunOptions, SetRun, run_sets,
+    text::listed,
 };
-use clap::Args;
 
 /// Run eval sets: those of `evals/`, or the cases that are named.
 ///
@@ -139,16 +141,8 @@ impl Run {
             Some(ended) => ended?,
             None => broken_off(&dir, report)?,
         };
-        let formats = if settings.format.is_empty() { Format::DEFAULT.to_vec() } else { settings.format.clone() };
-        let written = write_reports(&report, &dir, &formats, &rules)?;
-        if formats.contains(&Format::Table) {
-            print(&report, &rules);
-        }
-        let name = name_of(&dir);
-        anstream::println!("\n         Run {name}: {} in {}", listed(&written), dir.display());
-        if report.missing > 0 {
-            anstream::println!("      Resume `--resume {name}` goes on with it");
-        }
+        let formats = if settings.format.is_empty() { &Format::DEFAULT } else { settings.format.as_slice() };
+        tell(&report, &dir, formats, &rules)?;
         Ok(report.exit_code(&rules))
     }
 
@@ -187,6 +181,20 @@ struct Planned {
     name: Option<String>,
     /// The run that goes on.
     goes_on: Option<(PathBuf, Resume)>,
+}
+
+/// Writes the reports, and says where they are.
+fn tell(report: &Report, dir: &Path, formats: &[Format], rules: &ExitRules) -> Outcome<()> {
+    let written = write_reports(report, dir, formats, rules)?;
+    if formats.contains(&Format::Table) {
+        print(report, rules);
+    }
+    let name = name_of(dir);
+    anstream::println!("\n         Run {name}: {} in {}", listed(&written), dir.display());
+    if report.missing > 0 {
+        anstream::println!("      Resume `--resume {name}` goes on with it");
+    }
+    Ok(())
 }
 
 /// The report of what was run before the run was broken off. Its gates are not judged: cases are missing.

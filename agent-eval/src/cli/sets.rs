@@ -32,7 +32,7 @@ impl SetFile {
     }
 
     /// The name of its subject.
-    pub(super) fn subject_name(&self) -> &str {
+    fn subject_name(&self) -> &str {
         self.set.subject.as_deref().unwrap_or(&self.set.name)
     }
 

@@ -65,7 +65,10 @@ impl Verdicts {
                 if path.is_dir() && !path.join("trials.jsonl").exists() {
                     return in_folder(&path, sets);
                 }
-                let log = RunLog::open(place.run(what)?)?;
+                let dir = place.run(what).map_err(|fault| {
+                    Fault::setup(format!("compare with `{what}`: no file and no folder is there; {fault}"))
+                })?;
+                let log = RunLog::open(dir)?;
                 Ok(Baseline::all(&Report::of(&log, ReportOptions::default())?))
             }
         }

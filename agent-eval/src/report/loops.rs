@@ -69,21 +69,7 @@ pub(super) fn loop_report(
     let rows: Vec<&Row> = cases.iter().flat_map(|case| case.rows.iter().copied()).collect();
     let curve = loop_curve(&firsts, cap)?;
     let trials = rows.len() as u64;
-    let by_iteration = |of: &dyn Fn(u32) -> f64| (1..=cap).map(of).collect::<Vec<f64>>();
-
-    let solved = |by: u32| firsts.iter().filter(|first| matches!(first, FirstPass::At(k) if *k <= by)).count() as f64;
-    let steps_at = |k: u32| rows.iter().filter_map(move |row| row.steps.get(k as usize - 1));
-    let tokens_at = by_iteration(&|k| steps_at(k).map(|step| step.tokens as f64).sum());
-    let spent: Vec<f64> = tokens_at
-        .iter()
-        .scan(0.0, |sum, tokens| {
-            *sum += tokens;
-            Some(*sum)
-        })
-        .collect();
-    let ratio = |top: f64, bottom: f64| (bottom > 0.0).then(|| top / bottom);
-    let at = |list: &[f64], k: u32| list[k as usize - 1];
-
+    let Costs { tokens, per_solved, marginal } = costs(&rows, &firsts, cap);
     let first_drafts: Vec<(u64, u64)> = cases.iter().map(LoopCase::first_drafts).collect();
     let gains = gains(&cases, &first_drafts, cap);
     let resampled = |statistic: &dyn Fn(&[usize]) -> Vec<f64>| {
@@ -98,14 +84,14 @@ pub(super) fn loop_report(
     let mut report = LoopReport {
         cap,
         trials,
-        pass_by_errors_fail: by_iteration(&|k| solved(k) / trials as f64),
+        pass_by_errors_fail: (1..=cap).map(|k| solved(&firsts, k) / trials as f64).collect(),
         resampling: (1..=cap).map(|k| resampling_baseline(&first_drafts, u64::from(k))).collect(),
         advantage: gains.iter().map(|gains| gains.as_ref().map(|gains| mean(gains.iter().copied()))).collect(),
         advantage_interval: advantage_interval.collect::<Vec<Option<Interval>>>(),
         pass_by_interval: pass_by_intervals(&parts, cap, resampling),
-        tokens: by_iteration(&|k| ratio(at(&tokens_at, k), steps_at(k).count() as f64).unwrap_or(0.0)),
-        cost_per_solved: (1..=cap).map(|k| ratio(at(&spent, k), solved(k))).collect(),
-        marginal_cost: (1..=cap).map(|k| ratio(at(&tokens_at, k), solved(k) - solved(k - 1))).collect(),
+        tokens,
+        cost_per_solved: per_solved,
+        marginal_cost: marginal,
         exits: (1..=longest).map(|k| rows.iter().filter(|row| row.steps.len() == k).count() as u64).collect(),
         stops: stops(&rows),
         cap_hits: cap_hits(&rows),
@@ -138,9 +124,39 @@ impl LoopCase<'_> {
     }
 
     fn share_passed_by(&self, by: u32) -> f64 {
-        let passed = self.firsts.iter().filter(|first| matches!(first, FirstPass::At(k) if *k <= by)).count();
-        passed as f64 / self.firsts.len() as f64
+        solved(&self.firsts, by) / self.firsts.len() as f64
     }
+}
+
+/// How many passed by this iteration.
+fn solved(firsts: &[FirstPass], by: u32) -> f64 {
+    firsts.iter().filter(|first| matches!(first, FirstPass::At(k) if *k <= by)).count() as f64
+}
+
+/// What iterations cost, in tokens; the first one's comes first.
+#[derive(Default)]
+struct Costs {
+    /// Of a trial in it, as a mean.
+    tokens: Vec<f64>,
+    /// Of all until it ends, for each trial solved by then.
+    per_solved: Vec<Option<f64>>,
+    /// Of all in it, for each trial solved in it.
+    marginal: Vec<Option<f64>>,
+}
+
+fn costs(rows: &[&Row], firsts: &[FirstPass], cap: u32) -> Costs {
+    let ratio = |top: f64, bottom: f64| (bottom > 0.0).then(|| top / bottom);
+    let mut costs = Costs::default();
+    let mut spent = 0.0;
+    for k in 1..=cap {
+        let steps = || rows.iter().filter_map(|row| row.steps.get(k as usize - 1));
+        let used: f64 = steps().map(|step| step.tokens as f64).sum();
+        spent += used;
+        costs.tokens.push(ratio(used, steps().count() as f64).unwrap_or(0.0));
+        costs.per_solved.push(ratio(spent, solved(firsts, k)));
+        costs.marginal.push(ratio(used, solved(firsts, k) - solved(firsts, k - 1)));
+    }
+    costs
 }
 
 /// When a trial first passed. A draft that could not be judged tells nothing of what comes after it.

@@ -9,6 +9,7 @@ mod identity;
 mod log;
 mod options;
 mod plan;
+mod replayed;
 mod score;
 mod turns;
 mod watch;

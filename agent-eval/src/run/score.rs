@@ -1,8 +1,13 @@
 //! Trials of a run that is there, judged anew.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZero,
+    sync::Arc,
+    time::Duration,
+};
 
-use agent_core::{Agent, AgentInfo, Error, ErrorKind, Event, Result, RunContext, Session, StopReason, Update, Updates};
+use agent_core::{Error, ErrorKind, Result};
 use futures::{StreamExt, stream};
 
 use super::{
@@ -11,8 +16,9 @@ use super::{
     identity::{manifest, selected},
     log::LogWriter,
     plan::{PlannedCase, SetRun, plan},
+    replayed::Replayed,
 };
-use crate::{EvalCase, Report, ReportBuilder, Trial, TrialKey};
+use crate::{EvalCase, EvalSet, Manifest, Report, ReportBuilder, Trial, TrialKey};
 
 /// Judges the trials of a run with the present checks of its cases, and reports. No agent runs, and no model is asked
 /// but judges. Trials whose run failed stay as they are; cases that the sets have no more are left out, and the run is
@@ -22,31 +28,12 @@ use crate::{EvalCase, Report, ReportBuilder, Trial, TrialKey};
 /// A log that cannot be read or written, no case that is left, one without a check, and one that says something else
 /// now: its trials are no answers to it.
 pub async fn score(run: &RunLog, sets: &[SetRun<'_>], options: RunOptions) -> Result<Report> {
-    let was: BTreeMap<(&str, &str), &EvalCase> = run
-        .sets()
-        .iter()
-        .flat_map(|set| set.cases.iter().map(move |case| ((set.name.as_str(), case.id.as_str()), case)))
-        .collect();
-    let recorded: std::collections::BTreeSet<(String, String)> =
-        was.keys().map(|(set, case)| ((*set).to_owned(), (*case).to_owned())).collect();
-    let filter =
-        Arc::new(move |set: &crate::EvalSet, case: &EvalCase| recorded.contains(&(set.name.clone(), case.id.clone())));
-    let options = RunOptions { filter: Some(filter), ..options };
-    let mut cases = plan(sets, &options)?;
-    for case in &mut cases {
-        let before = was[&(case.set.name.as_str(), case.case.id.as_str())];
-        if (&before.input, &before.state) != (&case.case.input, &case.case.state) {
-            let (set, id) = (&case.set.name, &case.case.id);
-            let context = format!("score case `{id}` of set `{set}`: it says something else now; run it again");
-            return Err(Error::new(ErrorKind::Conflict, context));
-        }
-        case.repeats = before.repeats.map_or(1, std::num::NonZero::get);
-    }
+    let was = cases_of(run);
+    let cases = plan_again(&was, sets, &options)?;
     let new = manifest(sets, &cases, &options);
-    let is_partial = run.manifest().partial || cases.len() < was.len();
-    let old = run.manifest().clone();
-    let new =
-        crate::Manifest { run: new.run, began: new.began, sets: new.sets, partial: is_partial, scored: true, ..old };
+    let partial = run.manifest().partial || cases.len() < was.len();
+    let Manifest { run: id, began, sets: trials, .. } = new;
+    let new = Manifest { run: id, began, sets: trials, partial, scored: true, ..run.manifest().clone() };
     let selected = selected(sets, &cases);
     let mut log = options.log.as_ref().map(|dir| LogWriter::create(dir, &new, &selected)).transpose()?;
     let mut builder = ReportBuilder::new(new, selected, options.report.clone());
@@ -81,6 +68,35 @@ pub async fn score(run: &RunLog, sets: &[SetRun<'_>], options: RunOptions) -> Re
     Ok(builder.finish())
 }
 
+/// The cases of a run, by set and id.
+fn cases_of(run: &RunLog) -> CasesBefore<'_> {
+    let all = run.sets().iter().flat_map(|set| set.cases.iter().map(move |case| (set, case)));
+    all.map(|(set, case)| (key(set, case), case)).collect()
+}
+
+fn key(set: &EvalSet, case: &EvalCase) -> (String, String) {
+    (set.name.clone(), case.id.clone())
+}
+
+type CasesBefore<'a> = BTreeMap<(String, String), &'a EvalCase>;
+
+/// Those of the cases that the sets still have, as often as they were run.
+fn plan_again<'a>(was: &CasesBefore<'_>, sets: &[SetRun<'a>], options: &RunOptions) -> Result<Vec<PlannedCase<'a>>> {
+    let recorded: BTreeSet<(String, String)> = was.keys().cloned().collect();
+    let filter = Arc::new(move |set: &EvalSet, case: &EvalCase| recorded.contains(&key(set, case)));
+    let mut cases = plan(sets, &RunOptions { filter: Some(filter), ..options.clone() })?;
+    for case in &mut cases {
+        let before = was[&key(case.set, &case.case)];
+        if (&before.input, &before.state) != (&case.case.input, &case.case.state) {
+            let (set, id) = (&case.set.name, &case.case.id);
+            let context = format!("score case `{id}` of set `{set}`: it says something else now; run it again");
+            return Err(Error::new(ErrorKind::Conflict, context));
+        }
+        case.repeats = before.repeats.map_or(1, NonZero::get);
+    }
+    Ok(cases)
+}
+
 async fn judge_again((trial, case): (Trial, &PlannedCase<'_>), options: &RunOptions) -> Trial {
     let (Some(stop), None) = (trial.stop, &trial.error) else { return trial };
     // In a replay time meant nothing.
@@ -100,50 +116,4 @@ async fn judge_again((trial, case): (Trial, &PlannedCase<'_>), options: &RunOpti
     let verdict = attempted.verdict();
     let judge_usage = attempted.judge_usage;
     Trial { verdict, outcomes: attempted.outcomes, iterations: attempted.iterations, judge_usage, ..trial }
-}
-
-/// An agent that does what another one did: in each run the events of the next turn.
-struct Replayed {
-    info: AgentInfo,
-    turns: Vec<Vec<Event>>,
-    next: std::sync::atomic::AtomicUsize,
-    /// How each turn ended, if the log says it.
-    stops: Vec<StopReason>,
-    /// How the last one ended.
-    stop: StopReason,
-}
-
-impl Replayed {
-    fn of(trial: &Trial, stop: StopReason) -> Self {
-        let starts = if trial.turns.is_empty() { vec![0] } else { trial.turns.clone() };
-        let ends = starts.iter().copied().skip(1).chain([trial.events.len()]).collect::<Vec<_>>();
-        let turns = starts.iter().zip(ends).map(|(start, end)| trial.events.get(*start..end).unwrap_or_default());
-        let turns = turns.map(<[Event]>::to_vec);
-        Self {
-            info: AgentInfo::named("replayed"),
-            turns: turns.collect(),
-            next: 0.into(),
-            stops: trial.stops.clone(),
-            stop,
-        }
-    }
-}
-
-impl Agent for Replayed {
-    fn info(&self) -> &AgentInfo {
-        &self.info
-    }
-
-    fn run<'a>(&'a self, session: &'a mut Session, _: &'a RunContext) -> Updates<'a> {
-        let turn = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let events = self.turns.get(turn).map(Vec::as_slice).unwrap_or_default();
-        // Where the log does not say how an earlier turn ended, the conversation went on after it.
-        let earlier = || self.stops.get(turn).copied().unwrap_or(StopReason::Completed);
-        let stop = if turn + 1 < self.turns.len() { earlier() } else { self.stop };
-        let events = events.iter().map(|event| {
-            session.apply(event);
-            Ok(Update::Event(event.clone()))
-        });
-        stream::iter(events.chain([Ok(Update::Done(stop))]).collect::<Vec<_>>()).boxed()
-    }
 }

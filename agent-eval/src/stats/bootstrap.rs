@@ -40,6 +40,7 @@ pub fn bootstrap(values: &[f64], confidence: f64, resamples: usize, seed: u64) -
 ///
 /// Seeded as [`bootstrap`]. A value that is not finite in some resamples is left out of them; an interval is `None` if
 /// it is never finite. Empty without anything to draw, or if the confidence is not between 0 and 1.
+/// O(count × resamples), beside what the statistics cost.
 pub fn bootstrap_of(
     count: usize,
     confidence: f64,

@@ -33,7 +33,7 @@ pub fn mcnemar(broken: u64, fixed: u64) -> McNemar {
     McNemar { two_sided, one_sided }
 }
 
-/// The paired t test.
+/// The paired t test (Student 1908).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairedT {
     /// The mean difference, new minus old.
@@ -75,7 +75,7 @@ pub fn paired_t(old: &[f64], new: &[f64], confidence: f64) -> Option<PairedT> {
 }
 
 /// The two-sided sign-flip permutation test of paired differences: how often a sum as large in size comes about when
-/// each difference has either sign with equal chance.
+/// each difference has either sign with equal chance (Fisher 1935).
 ///
 /// Exact over all 2^m for m <= 16; else over 10,000 seeded draws, the observed one included. `None` without
 /// differences, or if one is not finite.

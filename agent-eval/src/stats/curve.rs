@@ -30,7 +30,7 @@ pub struct LoopCurve {
     pub expected_iterations: Vec<f64>,
 }
 
-/// The curve of these trials up to a cap.
+/// The curve of these trials up to a cap (Kaplan and Meier 1958, with the variance of Greenwood 1926).
 ///
 /// With n(k) at risk and d(k) passing: hazard h = d/n, S(k) = Π (1 - h), pass-by-k 1 - S(k), variance
 /// S² Σ d / (n (n - d)), expected iterations at cap k = Σ S(j) for j < k. `None` without trials or iterations.

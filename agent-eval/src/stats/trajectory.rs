@@ -1,5 +1,7 @@
 //! Sequences: tool calls and drafts.
 
+use std::collections::HashSet;
+
 /// F1 of the longest common subsequence of two lists of names: precision is its share of the actual ones, recall of
 /// the expected ones. Two empty lists agree (1); an empty one and another do not (0). O(expected × actual).
 pub fn lcs_f1(expected: &[&str], actual: &[&str]) -> f64 {
@@ -31,13 +33,15 @@ pub enum Draft {
 
 /// Classifies the drafts of one trial by their digests, in order.
 pub fn classify_drafts(digests: &[u64]) -> Vec<Draft> {
-    let classify = |at: usize| {
-        let (before, digest) = (&digests[..at], digests[at]);
-        match before.last() {
-            Some(previous) if *previous == digest => Draft::Stall,
-            Some(_) if before.contains(&digest) => Draft::Oscillation,
+    let mut seen = HashSet::new();
+    let mut previous = None;
+    let classify = |digest: u64| {
+        let is_known = !seen.insert(digest);
+        match previous.replace(digest) {
+            Some(previous) if previous == digest => Draft::Stall,
+            Some(_) if is_known => Draft::Oscillation,
             Some(_) | None => Draft::Distinct,
         }
     };
-    (0..digests.len()).map(classify).collect()
+    digests.iter().copied().map(classify).collect()
 }

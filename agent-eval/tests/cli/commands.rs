@@ -105,7 +105,7 @@ fn lint_reads_the_baselines_that_profiles_name() {
         );
     insta::assert_snapshot!(workspace.eval(&["lint"]).told(), @r#"
     error: .config/agent-eval.toml: profile `bad`: parse baseline `other/small.json`: missing field `schema` at line 1 column 2
-    error: .config/agent-eval.toml: profile `gone`: find the run `nowhere.json` in target/evals: there is none yet; run the sets first
+    error: .config/agent-eval.toml: profile `gone`: compare with `nowhere.json`: no file and no folder is there; find the run `nowhere.json` in target/evals: there is none yet; run the sets first
     1 set, 1 case: 2 errors, 0 warnings
     -> 96
     "#);

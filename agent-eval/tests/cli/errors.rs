@@ -109,7 +109,7 @@ fn bad_options_say_what_to_give() {
     error: find the latest run: target/evals has none; run the sets first
     -> 96
 
-    error: find the run `yesterday` in target/evals: there is none yet; run the sets first
+    error: compare with `yesterday`: no file and no folder is there; find the run `yesterday` in target/evals: there is none yet; run the sets first
     -> 96
 
     error: import from `promptfo`; known are `adk`, `inspect`, `promptfoo`, `pydantic`, `deepeval`, `bfcl`, `humaneval`

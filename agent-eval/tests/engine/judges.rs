@@ -7,7 +7,8 @@ use agent_core::{
     testing::{ScriptedAgent, ScriptedClient},
 };
 use agent_eval::{
-    BuildContext, CheckEvaluator, CheckSpec, EvalSet, Label, Report, ReportOptions, RunLog, RunOptions, Verdict,
+    BuildContext, CheckEvaluator, CheckSpec, EvalSet, HtmlOptions, Label, Report, ReportOptions, RunLog, RunOptions,
+    Verdict,
 };
 use agent_loop::{LoopAgent, LoopOptions, LoopOutcome};
 use serde_json::json;
@@ -93,6 +94,9 @@ async fn judges_in_checks_made_of_checks_are_measured_too() {
     assert_eq!(Report::of(&run, ReportOptions::default()).unwrap().sets[0].judges.as_ref(), Some(judges));
     let wanted = Label::wanted(&run).unwrap();
     assert_eq!(wanted.iter().map(|label| label.check.as_deref()).collect::<Vec<_>>(), [Some("judge")]);
+    let page = report.to_html_with_trials(&run, &HtmlOptions { passed: true, ..HtmlOptions::default() }).unwrap();
+    let votes: Vec<&str> = page.lines().filter(|line| line.contains("votes")).collect();
+    insta::assert_snapshot!(votes.join("\n"), @r#"<li><span class="badge good">pass</span> <code>any_of</code> <span title="votes">✓ ✓✗✓</span> </li>"#);
 }
 
 #[tokio::test]

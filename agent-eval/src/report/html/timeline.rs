@@ -234,10 +234,14 @@ impl Timeline<'_> {
         if self.trial.outcomes.is_empty() {
             return;
         }
-        let row = |CheckOutcome { check, turn, outcome }: &CheckOutcome| {
+        let marks = |judgment: &CheckOutcome| {
+            judgment.outcome.votes.iter().map(|vote| if *vote { '✓' } else { '✗' }).collect::<String>()
+        };
+        let row = |whole: &CheckOutcome| {
+            let CheckOutcome { check, turn, outcome } = whole;
             let turn = turn.map_or_else(String::new, |turn| format!(" turn {turn}"));
             let value = outcome.value.map_or_else(String::new, |value| format!(" [{value:.3}]"));
-            let votes: String = outcome.votes.iter().map(|vote| if *vote { '✓' } else { '✗' }).collect();
+            let votes = whole.judgments().map(marks).collect::<Vec<_>>().join(" ");
             let votes = if votes.is_empty() { votes } else { format!(" <span title=\"votes\">{votes}</span>") };
             let reason: String = outcome.reason.chars().take(self.longest).collect();
             let badge = badge(class(outcome.verdict), verdict_word(outcome.verdict));
