@@ -35,6 +35,7 @@ pub enum ErrorKind {
 /// An opaque error: a kind for programs, a context for people, and a source for both.
 ///
 /// `{}` prints the context alone, `{:#}` the causes behind it, too; walk [`source`](StdError::source) for them as values.
+/// `{:?}` is as `{:#}`, for it is what a `main` that returns the error shows its user; `{:#?}` has all fields.
 ///
 /// ```
 /// use agent_core::{Error, ErrorKind};
@@ -42,6 +43,8 @@ pub enum ErrorKind {
 /// let error = Error::new(ErrorKind::Store, "append to session `a`").with_source("the disk is full");
 /// assert_eq!(error.to_string(), "append to session `a`");
 /// assert_eq!(format!("{error:#}"), "append to session `a`: the disk is full");
+/// assert_eq!(format!("{error:?}"), "append to session `a`: the disk is full");
+/// assert!(format!("{error:#?}").contains("kind: Store"));
 /// ```
 pub struct Error(Box<Inner>);
 
@@ -102,6 +105,9 @@ impl Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return write!(f, "{self:#}");
+        }
         let Inner { kind, context, source, transient, retry_after } = &*self.0;
         let mut out = f.debug_struct("Error");
         out.field("kind", kind).field("context", context);

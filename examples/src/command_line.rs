@@ -26,7 +26,12 @@ pub struct ModelArgs {
 impl ModelArgs {
     /// Whether a real model is asked.
     pub fn is_live(&self) -> bool {
-        self.model.is_some()
+        self.model().is_some()
+    }
+
+    /// A variable that is set to nothing is as one that is not set.
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref().filter(|model| !model.is_empty())
     }
 
     /// The same, but for the model of this name, if there is one.
@@ -74,7 +79,7 @@ impl ModelArgs {
     }
 
     fn real(&self, case: &str) -> Result<Option<Arc<dyn ChatClient>>> {
-        let Some(model) = &self.model else { return Ok(None) };
+        let Some(model) = self.model() else { return Ok(None) };
         let client = client_for(model, self.base_url.as_deref())?;
         let Some(file) = &self.record else {
             // A server of one's own takes the options that answers were recorded with; it may be compared with them.

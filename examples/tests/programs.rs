@@ -97,6 +97,11 @@ fn the_model_may_come_from_the_environment() {
 }
 
 #[test]
+fn an_empty_variable_names_no_model() {
+    assert_eq!(transcript(example(HELLO_LOOP).env("AGENT_MODEL", "")), transcript(&mut example(HELLO_LOOP)));
+}
+
+#[test]
 fn a_service_that_is_not_there_is_an_error() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -13,7 +13,7 @@ use super::{
     place::Place,
 };
 use crate::{
-    EvalCase, EvalSet, ModelSource, Project, Selection, SetFormat, Subject,
+    EvalCase, EvalSet, Filter, ModelSource, Project, Selection, SetFormat, Subject,
     text::{listed, nearest},
 };
 
@@ -118,11 +118,21 @@ impl Which {
             check_substring(part, sets)?;
         }
         Ok(Selection {
-            filters: self.filters.iter().map(|filter| filter.parse()).collect::<Result<_, _>>()?,
+            filters: self.filters.iter().map(|filter| read_filter(filter, sets)).collect::<Outcome<_>>()?,
             substrings: self.substrings.clone(),
             partition: self.partition.as_ref().map(|partition| partition.parse()).transpose()?,
         })
     }
+}
+
+/// A filter that selects no case is a mistake, even beside others.
+fn read_filter(text: &str, sets: &[SetFile]) -> Outcome<Filter> {
+    let filter: Filter = text.parse()?;
+    if sets.iter().any(|file| file.set.cases.iter().any(|case| filter.matches(&file.set, case))) {
+        return Ok(filter);
+    }
+    let what = format!("select `{text}`: no case is so; `list` shows their names and tags");
+    Err(Fault::new(NOTHING_SELECTED, what))
 }
 
 /// A name that no case has is a mistake, even beside others.

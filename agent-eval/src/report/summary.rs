@@ -42,6 +42,21 @@ impl Report {
     }
 }
 
+/// A set in one sentence: how many trials passed and, of a loop, how many by each iteration, beside asking afresh.
+pub(super) fn outcome(set: &SetReport) -> String {
+    let mut text = format!("{} passed, {}", passed(&set.total), percent_of(set.total.rate));
+    if let Some(LoopReport { pass_by, resampling, .. }) = &set.loops {
+        let afresh: Vec<f64> = resampling.iter().map_while(|share| *share).collect();
+        for (how, shares) in [("iteration", pass_by), ("asking afresh", &afresh)] {
+            let shares: Vec<String> = shares.iter().map(|share| format!("{:.1}", share * 100.0)).collect();
+            if !shares.is_empty() {
+                text = format!("{text}; by {how} {} %", shares.join(", "));
+            }
+        }
+    }
+    text
+}
+
 pub(super) fn manifest_facts(manifest: &Manifest) -> Vec<Fact> {
     let dirty = if manifest.dirty { " with changes" } else { "" };
     let revision = manifest.revision.as_ref().map(|revision| format!("{revision}{dirty}"));

@@ -45,7 +45,12 @@ fn nothing_selected_is_4() {
     "#);
     let ran = workspace.eval(&["-E", "tag(slow)"]);
     insta::assert_snapshot!(ran.told(), @r#"
-    error: select cases to run: none of 1 is left; `list` shows them
+    error: select `tag(slow)`: no case is so; `list` shows their names and tags
+    -> 4
+    "#);
+    let ran = workspace.eval(&["-E", "case(/0/)", "-E", "!case(/0/)"]);
+    insta::assert_snapshot!(ran.told(), @r#"
+    error: select `!case(/0/)`: no case is so; `list` shows their names and tags
     -> 4
     "#);
     assert!(!workspace.path().join("target").exists(), "nothing is written");

@@ -44,6 +44,9 @@ fn the_text_in_a_narrow_terminal_with_colors() {
 
     ␛[1mcalls parallel (repeat 1)␛[0m
             ␛[1m␛[31mfail␛[0m calls: one call is missing
+
+    ␛[1msets␛[0m
+           ␛[1mcalls␛[0m 3/4 passed, 75.0 %
     ────────────
             ␛[1m␛[32mPASS␛[0m 1 gate holds; 3 of 4 trials passed (exit code
                  0)

@@ -46,7 +46,10 @@ impl Http {
         options: HttpOptions,
     ) -> Result<Self> {
         let HttpOptions { base_url: other, headers: more, time_outs } = options;
-        let base_url = read_base_url(provider, other.as_deref().or(own).unwrap_or_default())?;
+        let text = other.as_deref().or(own).unwrap_or_default();
+        // What stands before an `@` may be a password, and a query may have a key.
+        let place = if text.contains(['@', '?']) { String::new() } else { format!(" at `{text}`") };
+        let base_url = read_base_url(&format!("{provider}{place}"), text)?;
         let service = if other.is_none() { provider.into() } else { service_at(provider, &base_url) };
         let mut secrets = auth.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>();
         let mut headers = HeaderMap::new();

@@ -33,6 +33,10 @@ impl Measurements {
         self.0.push(measurement);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn head() -> String {
         format!("{:<46} {:>14} {:<22} {:>8} {:>8}", "case", "cost", "unit", "x base", "x before")
     }

@@ -38,11 +38,30 @@ impl Bench {
         println!("{}", Measurements::head());
         valgrind::measure(filter, &mut show)?;
         wall::measure(filter, &mut show)?;
+        if all.is_empty() {
+            return Err(format!(
+                "measure `{filter}`: no case is so named; the programs are {}; without a name, all cases are measured",
+                [&[valgrind::NAME], &wall::names()[..]].concat().join(", ")
+            ));
+        }
         if let Some(dir) = self.json.parent() {
             fs::create_dir_all(dir).map_err(|error| format!("create `{}`: {error}", dir.display()))?;
         }
         fs::write(&self.json, all.to_json()).map_err(|error| format!("write `{}`: {error}", self.json.display()))?;
         println!("\nwritten to {}; compare another run with --baseline FILE", self.json.display());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bench;
+
+    #[test]
+    fn a_name_that_no_case_has_is_an_error_and_writes_nothing() {
+        let json = std::env::temp_dir().join("agent-loop-bench-of-nothing.json");
+        let bench = Bench { filter: Some("lops".into()), json: json.clone(), baseline: None };
+        insta::assert_snapshot!(bench.run().unwrap_err(), @"measure `lops`: no case is so named; the programs are loop_overhead, loops, sessions, stores, decoding, trials; without a name, all cases are measured");
+        assert!(!json.exists());
     }
 }

@@ -27,7 +27,7 @@ const CASES: [Case; 4] = [
     Case { name: "clone", unit: "clone", sizes: &[10, 1000, 10_000], grows: false },
 ];
 const CLONES: f64 = 1000.0;
-const NAME: &str = "loop_overhead";
+pub(super) const NAME: &str = "loop_overhead";
 
 pub(crate) fn measure(filter: &str, show: &mut impl FnMut(Measurement)) -> Result<(), String> {
     let chosen = |case: &str| format!("{NAME}/{case}").starts_with(filter);

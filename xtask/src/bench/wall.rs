@@ -21,6 +21,11 @@ const PROGRAMS: [Program; 5] = [
     Program { package: "agent-eval", name: "trials", item: "trial", features: "" },
 ];
 
+/// The programs' names.
+pub(crate) fn names() -> [&'static str; PROGRAMS.len()] {
+    PROGRAMS.map(|program| program.name)
+}
+
 /// Runs the programs that have such a case.
 pub(crate) fn measure(filter: &str, show: &mut impl FnMut(Measurement)) -> Result<(), String> {
     for program in &PROGRAMS {

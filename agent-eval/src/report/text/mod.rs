@@ -12,7 +12,7 @@ use page::{BOLD, DIM, GREEN, MARGIN, Page, RED, YELLOW};
 use super::{
     summary::{
         change_table, comparison_facts, gate_word, iterations, judge_facts, loop_facts, loop_table, manifest_facts,
-        set_facts, tags,
+        outcome, set_facts, tags,
     },
     words::{CaseVerdict, SameFailure, count, one_line, passed, percent_of, verdict_word},
 };
@@ -44,7 +44,8 @@ impl Default for TextOptions {
 
 impl Report {
     /// As text for people: a line for each case, what each set comes to, warnings, the verdict with its exit code, and
-    /// the failures last (of the first 50 cases). What a terminal would obey is written as escapes.
+    /// the failures last (of the first 50 cases), with each set's outcome and the verdict after them. What a terminal
+    /// would obey is written as escapes.
     pub fn to_text(&self, options: &TextOptions) -> String {
         let mut page = Page::new(options);
         for set in &self.sets {
@@ -60,6 +61,10 @@ impl Report {
         let verdict = self.verdict(&options.rules);
         page.verdict(&verdict);
         if page.failures(self) {
+            page.heading("sets");
+            for set in &self.sets {
+                page.line(&one_line(&set.name), BOLD, &outcome(set));
+            }
             page.rule();
             page.verdict(&verdict);
         }
