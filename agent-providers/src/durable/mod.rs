@@ -98,14 +98,15 @@ impl Default for DurableOptions {
 ///
 /// # What is kept
 ///
-/// Each turn is an invocation with a journal of its own, so a journal grows with its turn, not with the conversation; the
-/// server drops it a day after the turn (its `journal-retention`). The session is in the object's own state, written at
-/// the end of a turn, also of one that failed: a head (state, turn) and the messages in pieces of 64 KiB. So no value
-/// comes near the server's limit of 32 MiB for one message, whatever the conversation's length, and a turn writes what
-/// it said and the last piece, not the history again. A step that would bring the messages over 64 MiB, or that is itself over
-/// 31 MiB, fails before it is kept, and ends the turn; so does a state of that size. A key for each event would make as many entries as a long session has events, at each start of
-/// a turn; one value for all would write the whole history each turn. A turn that is taken up finds the pieces in its
-/// journal: they are read once, lazily. An administrator's *kill*, unlike `cancel`, ends a turn without storing it.
+/// Each turn is an invocation with a journal of its own, so a journal grows with its turn, not with the conversation;
+/// the server drops it a day after the turn (its `journal-retention`). The session is in the object's own state,
+/// written at the end of a turn, also of one that failed: a head (state, turn) and the messages in pieces of 64 KiB. So
+/// no value comes near the server's limit of 32 MiB for one message, whatever the conversation's length, and a turn
+/// writes what it said and the last piece, not the history again. A step that would bring the messages over 64 MiB, or
+/// that is itself over 15 MiB, fails before it is kept, and ends the turn; so does a state of that size. A key for each
+/// event would make as many entries as a long session has events, at each start of a turn; one value for all would
+/// write the whole history each turn. A turn that is taken up finds the pieces in its journal: they are read once,
+/// lazily. An administrator's *kill*, unlike `cancel`, ends a turn without storing it.
 ///
 /// # Limits and errors
 ///

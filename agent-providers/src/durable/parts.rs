@@ -18,10 +18,10 @@ const MOST: usize = if cfg!(test) { 16 } else { 1024 };
 /// The most bytes of messages that surely can be stored.
 pub(super) const LIMIT: usize = MOST * FULL;
 
-/// The most bytes of one value, in a key or in the journal: a server takes messages of 32 MiB (its `message-size-limit`,
-/// <https://docs.restate.dev/references/server-config>), and something is around a value. A message that it refuses is sent
-/// again until the server gives the invocation up.
-pub(super) const LARGEST: usize = if cfg!(test) { LIMIT / 2 } else { 31 * 1024 * 1024 };
+/// The most bytes of one value, in a key or in the journal. A server takes messages of 32 MiB (its `message-size-limit`,
+/// <https://docs.restate.dev/references/server-config>), and one of version 1.7 never tells the worker of a journal entry
+/// from 16 MiB on that it is kept: the turn would stand still.
+pub(super) const LARGEST: usize = if cfg!(test) { LIMIT } else { 15 * 1024 * 1024 };
 
 /// The keys of the pieces. The engine wants keys that outlive its context.
 static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| (0..MOST).map(|piece| format!("messages {piece}")).collect());
@@ -80,9 +80,9 @@ pub(super) fn split(session: &Session) -> Result<Parts> {
 /// That this is too large for one value.
 pub(super) fn too_large(what: &str) -> Error {
     let context = format!(
-        "store {what} of more than {} KiB, the most that a Restate server takes at once; keep it elsewhere, and its \
+        "store {what} of more than {} MiB, the most that a Restate server takes at once; keep it elsewhere, and its \
          address in the session",
-        LARGEST / 1024
+        LARGEST / 1024 / 1024
     );
     Error::new(ErrorKind::Store, context)
 }
@@ -151,7 +151,7 @@ mod tests {
         let around = with_state(0).unwrap()[HEAD].len();
         assert_eq!(with_state(LARGEST - around).unwrap()[HEAD].len(), LARGEST);
         let error = with_state(LARGEST - around + 1).unwrap_err();
-        insta::assert_snapshot!(error, @"store a message, or a state, of more than 512 KiB, the most that a Restate server takes at once; keep it elsewhere, and its address in the session");
+        insta::assert_snapshot!(error, @"store a message, or a state, of more than 1 MiB, the most that a Restate server takes at once; keep it elsewhere, and its address in the session");
     }
 
     proptest! {

@@ -150,7 +150,7 @@ async fn a_step_that_no_entry_holds_ends_the_turn() {
     let long: &[&str] = vec![&*"long ".repeat(LARGEST / 5).leak()].leak();
     let live = world.live(vec![&["look"], long].leak());
     let failed = go(&mut Memory::new(&book, None), &live).await.unwrap_err();
-    let message = "store a step of more than 512 KiB, the most that a Restate server takes at once; keep it elsewhere, \
+    let message = "store a step of more than 1 MiB, the most that a Restate server takes at once; keep it elsewhere, \
                    and its address in the session";
     assert_eq!(failed, Failure::Failed { code: 500, message: message.to_owned() });
     assert_eq!(live.session().await.messages().len(), 3, "what came before is kept");
