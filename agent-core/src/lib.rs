@@ -7,7 +7,7 @@
 //!
 //! # Example
 //!
-//! A model with one tool. The model here plays a script; any other [`ChatClient`] takes its place.
+//! A model with one tool. The model here plays a script (feature `testing`); any other [`ChatClient`] takes its place.
 //!
 //! ```
 //! use agent_core::{AgentExt, ChatAgent, ChatAgentOptions, Session, ToolContext, testing::ScriptedClient, tool_fn};

@@ -6,6 +6,8 @@
 //!
 //! # Example
 //!
+//! The model here plays a script (`agent-core`'s feature `testing`); a client of `agent-providers` takes its place.
+//!
 //! ```
 //! use std::num::NonZeroU32;
 //!
