@@ -15,8 +15,11 @@ use super::{
     judgment::{Judgment, ask},
 };
 use crate::{
-    ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, Verdict, digest::digest, outcome::Progress,
-    telemetry, text::is_blank,
+    ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, Verdict,
+    digest::digest,
+    outcome::{Progress, read},
+    telemetry,
+    text::is_blank,
 };
 
 /// A run of a loop.
@@ -41,15 +44,18 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Takes up an interrupted loop of this turn, or begins anew, which forgets what an earlier one came to.
-    pub(super) async fn begin(agent: &'a LoopAgent, session: &mut Session, out: &'a Emitter) -> Self {
-        if let Some(stored) = Progress::interrupted(session, &agent.keys) {
+    ///
+    /// # Errors
+    /// A record of this turn that cannot be read: a loop that began anew would do again what was done.
+    pub(super) async fn begin(agent: &'a LoopAgent, session: &mut Session, out: &'a Emitter) -> Result<Self> {
+        if let Some(stored) = Progress::interrupted(session, &agent.keys)? {
             let mut progress = stored.clone();
             if out.cx().is_branch() {
                 progress.rebase(session);
             }
-            let records: Vec<IterationRecord> = session.get(&agent.keys.iterations).unwrap_or_default();
-            let earlier: Vec<Iteration> = records.into_iter().map(without_events).collect();
-            return Self::new(agent, out, earlier, progress, stored);
+            let records: Option<Vec<IterationRecord>> = read(session, &agent.keys.iterations)?;
+            let earlier: Vec<Iteration> = records.into_iter().flatten().map(without_events).collect();
+            return Ok(Self::new(agent, out, earlier, progress, stored));
         }
         let progress = Progress::begin(session);
         let mut draft = Draft::default();
@@ -59,7 +65,7 @@ impl<'a> Run<'a> {
         draft = draft.set(agent.keys.record.clone(), &progress);
         out.record(session, draft).await;
         let stored = progress.clone();
-        Self::new(agent, out, Vec::new(), progress, stored)
+        Ok(Self::new(agent, out, Vec::new(), progress, stored))
     }
 
     fn new(
