@@ -121,6 +121,11 @@ impl Progress {
         session.state().get(&*Keys::new(name).record)?.get("digest")?.as_u64()
     }
 
+    /// How many messages there were when the loop of this name began.
+    pub(crate) fn mark_of(session: &Session, name: &str) -> Option<usize> {
+        session.state().get(&*Keys::new(name).record)?.get("mark")?.as_u64()?.try_into().ok()
+    }
+
     /// A loop that begins now.
     pub(crate) fn begin(session: &Session) -> Self {
         let messages = session.messages().len();

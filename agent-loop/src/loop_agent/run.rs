@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, Verdict,
-    digest::digest,
+    digest::{cut_off, digest},
     outcome::{Progress, read},
     telemetry,
     text::is_blank,
@@ -40,6 +40,10 @@ pub(super) struct Run<'a> {
     changes: Vec<StateChange>,
     /// Billed tokens that no event reports yet.
     owed: Option<Usage>,
+    /// Whether the next pass is the rest of one that was cut off.
+    is_rest: bool,
+    /// What that one had come to.
+    cut_off: Option<u64>,
 }
 
 impl<'a> Run<'a> {
@@ -54,8 +58,9 @@ impl<'a> Run<'a> {
                 progress.rebase(session);
             }
             let records: Option<Vec<IterationRecord>> = read(session, &agent.keys.iterations)?;
-            let earlier: Vec<Iteration> = records.into_iter().flatten().map(without_events).collect();
-            return Ok(Self::new(agent, out, earlier, progress, stored));
+            let earlier: Vec<Iteration> = records.into_iter().flatten().map(Iteration::without_events).collect();
+            let is_rest = stored.stop.is_none() && !out.cx().is_branch();
+            return Ok(Self { is_rest, ..Self::new(agent, out, earlier, progress, stored) });
         }
         let progress = Progress::begin(session);
         let mut draft = Draft::default();
@@ -79,7 +84,8 @@ impl<'a> Run<'a> {
         let (step, changes, owed) = (None, Vec::new(), None);
         let mut notes = String::new();
         earlier.iter().filter_map(|iteration| iteration.feedback.as_deref()).for_each(|text| note(&mut notes, text));
-        Self { agent, out, iteration, earlier, notes, progress, stored, step, changes, owed }
+        let (is_rest, cut_off) = (false, None);
+        Self { agent, out, iteration, earlier, notes, progress, stored, step, changes, owed, is_rest, cut_off }
     }
 
     /// Ends the last iteration and begins this one, in one event; none if there is nothing to say or take back.
@@ -139,8 +145,11 @@ impl<'a> Run<'a> {
         let mut last = last?;
         self.progress.partial += last.usage;
         last.usage = self.progress.partial;
+        if std::mem::take(&mut self.is_rest) {
+            self.cut_off = cut_off(session, &self.agent.name, &self.earlier, &last);
+        }
         if last.stop.is_suspended() {
-            self.progress.digest = Some(digest(self.progress.digest, &last));
+            self.progress.digest = Some(self.digest(&last));
         }
         Ok(last)
     }
@@ -216,13 +225,19 @@ impl<'a> Run<'a> {
         if let (ContextMode::Fresh, Some(feedback)) = (self.agent.options.context, &feedback) {
             note(&mut self.notes, feedback);
         }
-        let digest = digest(self.progress.digest.take(), &last);
+        let digest = self.digest(&last);
+        self.progress.digest = None;
         let usage = std::mem::take(&mut self.progress.partial);
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let record = IterationRecord { digest, by, feedback, millis, usage };
         self.step = Some(record.to_json());
         let IterationRecord { by, feedback, .. } = record;
         self.earlier.push(Iteration { response: AgentResponse { usage, ..last }, by, feedback, digest });
+    }
+
+    /// What the whole pass came to, of which this is the end.
+    fn digest(&mut self, last: &AgentResponse) -> u64 {
+        digest(self.progress.digest.or(self.cut_off.take()), last)
     }
 
     /// Whether the cap allows no iteration after this one.
@@ -298,11 +313,4 @@ enum Next {
     End(StopReason, Option<String>),
     Say(Vec<ChatMessage>),
     Feedback,
-}
-
-/// An iteration that another run finished.
-fn without_events(record: IterationRecord) -> Iteration {
-    let IterationRecord { usage, by, feedback, digest, .. } = record;
-    let response = AgentResponse { events: Vec::new(), usage, stop: StopReason::Completed };
-    Iteration { response, by, feedback, digest }
 }
