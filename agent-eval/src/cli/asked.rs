@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use agent_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{
     codes::{Fault, Outcome},
-    place::{ASKED, name_of, write},
+    place::{ASKED, name_of},
     sets::Which,
     settings::{Settings, Verdicts},
 };
-use crate::{CassetteMode, ModelSource, Project, RunOptions};
+use crate::{CassetteMode, ModelSource, Project, RunOptions, file::write_whole};
 
 /// What was asked for, kept with the run: it goes on with the same.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -61,7 +62,7 @@ impl Asked {
         })
     }
 
-    pub(super) fn keep(&self, dir: &Path) -> Outcome<()> {
+    pub(super) fn keep(&self, dir: &Path) -> Result<()> {
         let mut kept = self.clone();
         // What stands before an `@` may be a password, and a query may have a key.
         let is_secret = |url: &mut String| url.contains(['@', '?']);
@@ -69,8 +70,10 @@ impl Asked {
         let urls = [(BASE_URL, base_url), (JUDGE_BASE_URL, judge_base_url)];
         let withheld = urls.into_iter().filter_map(|(name, url)| url.take_if(is_secret).map(|_| name.to_owned()));
         kept.withheld = withheld.collect();
-        let text = serde_json::to_string_pretty(&kept).map_err(|error| Fault::setup(error.to_string()))?;
-        write(&dir.join(ASKED), &(text + "\n"))
+        let path = dir.join(ASKED);
+        let failed = |error| Error::new(ErrorKind::Store, format!("write {}", path.display())).with_source(error);
+        let text = serde_json::to_string_pretty(&kept).map_err(|error| failed(error.into()))?;
+        write_whole(&path, &(text + "\n")).map_err(failed)
     }
 
     /// The same with these settings, for a run that goes on. What was withheld must be among them: without it, another

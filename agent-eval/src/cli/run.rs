@@ -20,8 +20,9 @@ use super::{
     settings::{Format, Settings, Verdicts},
 };
 use crate::{
-    CassetteMode, EvalSet, ExitRules, Project, Report, ReportOptions, Resume, RunLog, RunOptions, SetRun, run::kept,
-    run_sets, text::listed,
+    CassetteMode, EvalSet, ExitRules, Project, Report, ReportOptions, Resume, RunLog, RunOptions, SetRun,
+    run::{kept, run_kept},
+    text::listed,
 };
 
 /// Run eval sets: those of `evals/`, or the cases that are named.
@@ -114,9 +115,7 @@ impl Run {
         let (dir, resume) = if let Some((dir, resume)) = goes_on {
             (dir, Some(resume))
         } else {
-            let dir = place.new_run(name.as_deref())?;
-            asked.keep(&dir)?;
-            (dir, None)
+            (place.new_run(name.as_deref())?, None)
         };
         let console = Arc::new(Console::new(
             settings.show_progress.unwrap_or_default(),
@@ -134,7 +133,7 @@ impl Run {
             ..options
         };
         let ended = tokio::select! {
-            ended = run_sets(&runs, options) => Some(ended),
+            ended = run_kept(&runs, options, |dir| asked.keep(dir)) => Some(ended),
             () = interrupted() => None,
         };
         console.finish();

@@ -3,6 +3,7 @@
 use std::{
     collections::HashSet,
     panic::AssertUnwindSafe,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
@@ -74,16 +75,25 @@ impl EvalSet {
 /// Before anything runs: no cases, two of one id, unknown ids, a case without a check, a log that cannot be written,
 /// or, for a run that goes on, one of other sets, options or models. Later: a log that cannot be written.
 pub async fn run_sets(sets: &[SetRun<'_>], options: RunOptions) -> Result<Report> {
+    run_kept(sets, options, |_| Ok(())).await
+}
+
+/// The same, with something that is kept in the run's directory.
+pub(crate) async fn run_kept(
+    sets: &[SetRun<'_>],
+    options: RunOptions,
+    keep: impl FnOnce(&Path) -> Result<()>,
+) -> Result<Report> {
     let cases = plan(sets, &options)?;
     let manifest = manifest(sets, &cases, &options);
     let selected = selected(sets, &cases);
-    let Opened { manifest, mut log, kept } = open(manifest, &selected, &options)?;
+    let Opened { manifest, mut log, kept } = open(manifest, &selected, &options, keep)?;
     let mut builder = ReportBuilder::new(manifest, selected, options.report.clone());
     let mut done = HashSet::new();
     if let Some(kept) = kept {
         for trial in kept.trials()? {
             let trial = trial?;
-            keep(&mut done, &trial, options.resume);
+            note(&mut done, &trial, options.resume);
             builder.add(&trial);
         }
     }
@@ -121,18 +131,18 @@ fn key_of(case: &PlannedCase<'_>, repeat: u32) -> TrialKey {
 
 /// The trials of a run that are not run again when it goes on; none if it has not begun.
 #[cfg(feature = "cli")]
-pub(crate) fn kept(dir: &std::path::Path, resume: Resume) -> Result<HashSet<TrialKey>> {
+pub(crate) fn kept(dir: &Path, resume: Resume) -> Result<HashSet<TrialKey>> {
     let mut kept = HashSet::new();
     if super::log::LogWriter::has_begun(dir) {
         for trial in super::RunLog::open(dir)?.trials()? {
-            keep(&mut kept, &trial?, Some(resume));
+            note(&mut kept, &trial?, Some(resume));
         }
     }
     Ok(kept)
 }
 
 /// A later line of a trial counts, not an earlier one.
-fn keep(kept: &mut HashSet<TrialKey>, trial: &Trial, resume: Option<Resume>) {
+fn note(kept: &mut HashSet<TrialKey>, trial: &Trial, resume: Option<Resume>) {
     if is_run_again(trial, resume) {
         kept.remove(&trial.key);
     } else {

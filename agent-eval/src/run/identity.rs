@@ -1,6 +1,6 @@
 //! What a run is, and whether the run of a log is the same.
 
-use std::{collections::BTreeMap, num::NonZeroU32, time::SystemTime};
+use std::{collections::BTreeMap, num::NonZeroU32, path::Path, time::SystemTime};
 
 use agent_core::{Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
@@ -60,7 +60,12 @@ pub(super) struct Opened {
 ///
 /// # Errors
 /// A log that cannot be read or written, and one of another run.
-pub(super) fn open(manifest: Manifest, sets: &[EvalSet], options: &RunOptions) -> Result<Opened> {
+pub(super) fn open(
+    manifest: Manifest,
+    sets: &[EvalSet],
+    options: &RunOptions,
+    keep: impl FnOnce(&Path) -> Result<()>,
+) -> Result<Opened> {
     let Some(dir) = &options.log else {
         if options.resume.is_some() {
             return Err(Error::new(ErrorKind::Invalid, "resume a run: `log` names no run"));
@@ -68,7 +73,7 @@ pub(super) fn open(manifest: Manifest, sets: &[EvalSet], options: &RunOptions) -
         return Ok(Opened { manifest, log: None, kept: None });
     };
     if options.resume.is_none() || (dir.is_dir() && !LogWriter::has_begun(dir)) {
-        let log = Some(LogWriter::create(dir, &manifest, sets)?);
+        let log = Some(LogWriter::create(dir, &manifest, sets, keep)?);
         return Ok(Opened { manifest, log, kept: None });
     }
     let kept = RunLog::open(dir)?;

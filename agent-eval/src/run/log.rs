@@ -88,8 +88,13 @@ pub(super) struct LogWriter {
 }
 
 impl LogWriter {
-    /// A new run.
-    pub(super) fn create(dir: &Path, manifest: &Manifest, sets: &[EvalSet]) -> Result<Self> {
+    /// A new run. What is to be kept with it is so before its log is there, and by nobody but who writes that.
+    pub(super) fn create(
+        dir: &Path,
+        manifest: &Manifest,
+        sets: &[EvalSet],
+        keep: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<Self> {
         let failed = |error| store(format!("create run `{}`", dir.display())).with_source(error);
         fs::create_dir_all(dir).map_err(failed)?;
         let lock = lock(dir)?;
@@ -100,6 +105,7 @@ impl LogWriter {
             let context = format!("create run `{}`: there is one already; resume it or take another", dir.display());
             return Err(invalid(context));
         }
+        keep(dir)?;
         fs::write(dir.join(SETS), sets).map_err(failed)?;
         fs::write(&path, []).map_err(failed)?; // what is there is at most a torn first line
         let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;

@@ -15,9 +15,9 @@ mod turns;
 mod watch;
 
 pub(crate) use clock::{date, rfc3339};
-#[cfg(feature = "cli")]
-pub(crate) use engine::kept;
 pub use engine::run_sets;
+#[cfg(feature = "cli")]
+pub(crate) use engine::{kept, run_kept};
 pub use log::RunLog;
 pub(crate) use log::differences;
 pub use options::{CaseFilter, CassetteMode, Progress, Resume, RunOptions};

@@ -35,7 +35,7 @@ pub async fn score(run: &RunLog, sets: &[SetRun<'_>], options: RunOptions) -> Re
     let Manifest { run: id, began, sets: trials, .. } = new;
     let new = Manifest { run: id, began, sets: trials, partial, scored: true, ..run.manifest().clone() };
     let selected = selected(sets, &cases);
-    let mut log = options.log.as_ref().map(|dir| LogWriter::create(dir, &new, &selected)).transpose()?;
+    let mut log = options.log.as_ref().map(|dir| LogWriter::create(dir, &new, &selected, |_| Ok(()))).transpose()?;
     let mut builder = ReportBuilder::new(new, selected, options.report.clone());
     let by_key: BTreeMap<(&str, &str), &PlannedCase<'_>> =
         cases.iter().map(|case| ((case.set.name.as_str(), case.case.id.as_str()), case)).collect();

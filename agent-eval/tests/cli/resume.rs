@@ -121,6 +121,18 @@ fn runs_that_begin_at_once_have_a_folder_each() {
 }
 
 #[test]
+fn of_two_runs_that_begin_at_once_with_one_name_the_one_that_runs_can_be_gone_on_with() {
+    for round in 0..10 {
+        let workspace = Workspace::with(&["good", "bad"]);
+        let begin = |case: &'static str| workspace.command(&["--name", "it", case]).spawn().unwrap();
+        let codes = [begin("case-0"), begin("case-1")].map(|child| ran(child.wait_with_output().unwrap()).code);
+        assert!(codes.contains(&Some(0)), "{codes:?}");
+        let resumed = workspace.eval(&["--resume", "it"]);
+        assert_eq!(resumed.code, Some(0), "round {round}: {resumed:?}");
+    }
+}
+
+#[test]
 fn two_processes_do_not_write_one_run() {
     let workspace = Workspace::with(&["hangs"]);
     let mut child = workspace.command(&["--name", "it"]).spawn().unwrap();
