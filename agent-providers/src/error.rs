@@ -129,6 +129,7 @@ impl ProviderError {
             (ProviderErrorKind::BadRequest, Some(404)) => {
                 "the service knows no such model or path; check the model's name and the base URL"
             }
+            (ProviderErrorKind::BadRequest, Some(300..=399)) => "the service is at another place; change the base URL",
             (kind, _) => kind.advice(),
         }
     }

@@ -1,6 +1,6 @@
 //! Errors that services report: by a status and a body, or inside a stream.
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::Value;
 
 use super::delay;
@@ -12,6 +12,10 @@ pub(super) fn of_response(status: u16, headers: &HeaderMap, body: &str) -> Provi
         Ok(body) => of_document(Some(status), &body),
         Err(_) => of_words(Some(status), None, page_text(body)),
     };
+    // Nobody follows it, for the key would go there, too.
+    if let (300..=399, Some(place)) = (status, headers.get(LOCATION)) {
+        error.message = format!("it redirects to {}", excerpt(&String::from_utf8_lossy(place.as_bytes())));
+    }
     error.status = Some(status);
     error.retry_after = delay::in_headers(headers).or(error.retry_after);
     error.request_id = request_id(headers);
@@ -128,6 +132,27 @@ fn excerpt(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod redirect_tests {
+    use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
+
+    use super::of_response;
+
+    #[test]
+    fn a_redirect_says_where_the_service_is() {
+        let place = HeaderValue::from_static("https://api.example.com/v1/chat/completions");
+        let headers = HeaderMap::from_iter([(LOCATION, place)]);
+        let told = [headers, HeaderMap::new()].map(|headers| {
+            let page = "<html><title>Moved</title></html>";
+            format!("{:#}", of_response(308, &headers, page).into_error("ask `m`"))
+        });
+        insta::assert_snapshot!(told.join("\n"), @r"
+        ask `m`: the service is at another place; change the base URL: status 308, it redirects to https://api.example.com/v1/chat/completions
+        ask `m`: the service is at another place; change the base URL: status 308, Moved
+        ");
     }
 }
 
