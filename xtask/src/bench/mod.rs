@@ -44,15 +44,24 @@ impl Bench {
         valgrind::measure(filter, &mut show)?;
         wall::measure(filter, &mut show)?;
         if all.is_empty() {
-            return Err(format!(
-                "measure `{filter}`: no case is so named; the programs are {}; without a name, all cases are measured",
-                [&[valgrind::NAME], &wall::names()[..]].concat().join(", ")
-            ));
+            return Err(no_case(filter));
         }
         results.write(&all.to_json())?;
         anstream::println!("\nwritten to {}; compare another run with --baseline FILE", self.json.display());
         Ok(())
     }
+}
+
+/// What to do where no case has this name.
+fn no_case(filter: &str) -> String {
+    let programs = [&[valgrind::NAME], &wall::names()[..]].concat();
+    let remedy = match filter.split_once('/') {
+        Some((program, _)) if programs.contains(&program) => format!("`{program}` alone measures all that it has"),
+        Some(_) | None => {
+            format!("the programs are {}; without a name, all cases are measured", programs.join(", "))
+        }
+    };
+    format!("measure `{filter}`: no case is so named; {remedy}")
 }
 
 #[cfg(test)]
@@ -71,6 +80,7 @@ mod tests {
     fn a_name_that_no_case_has_is_an_error_and_writes_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let json = dir.path().join("folder/bench.json");
+        insta::assert_snapshot!(refused("loop_overhead/lops", &json, None), @"measure `loop_overhead/lops`: no case is so named; `loop_overhead` alone measures all that it has");
         insta::assert_snapshot!(refused("lops", &json, None), @"measure `lops`: no case is so named; the programs are loop_overhead, loops, sessions, stores, decoding, trials; without a name, all cases are measured");
         assert_eq!(fs::read_dir(dir.path().join("folder")).unwrap().count(), 0);
     }
