@@ -40,8 +40,8 @@ enum Node {
     None,
     Term(Field, Pattern),
     Not(Box<Node>),
-    And(Box<Node>, Box<Node>),
-    Or(Box<Node>, Box<Node>),
+    And(Vec<Node>),
+    Or(Vec<Node>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +94,7 @@ impl FromStr for Filter {
     type Err = FilterError;
 
     fn from_str(text: &str) -> Result<Self, FilterError> {
-        let mut parser = Parser { text, at: 0 };
+        let mut parser = Parser { text, at: 0, depth: 0 };
         let node = parser.or()?;
         parser.space();
         if parser.at < text.len() {
@@ -110,8 +110,8 @@ impl Node {
             Self::All => true,
             Self::None => false,
             Self::Not(node) => !node.matches(set, case),
-            Self::And(a, b) => a.matches(set, case) && b.matches(set, case),
-            Self::Or(a, b) => a.matches(set, case) || b.matches(set, case),
+            Self::And(nodes) => nodes.iter().all(|node| node.matches(set, case)),
+            Self::Or(nodes) => nodes.iter().any(|node| node.matches(set, case)),
             Self::Term(field, pattern) => match field {
                 Field::Case => pattern.matches(&case.id),
                 Field::Group => case.group.as_deref().is_some_and(|group| pattern.matches(group)),
@@ -136,34 +136,51 @@ impl Pattern {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    /// How many parentheses and negations are around this place.
+    depth: u32,
 }
+
+/// The most parentheses and negations in one another: reading and matching them is recursive.
+const DEEPEST: u32 = 100;
 
 impl Parser<'_> {
     fn or(&mut self) -> Result<Node, FilterError> {
-        let mut node = self.and()?;
+        let first = self.and()?;
+        let mut nodes = vec![first];
         while self.takes("|") || self.takes_word("or") {
-            node = Node::Or(Box::new(node), Box::new(self.and()?));
+            nodes.push(self.and()?);
         }
-        Ok(node)
+        Ok(Node::Or(nodes))
     }
 
     fn and(&mut self) -> Result<Node, FilterError> {
-        let mut node = self.not()?;
+        let first = self.not()?;
+        let mut nodes = vec![first];
         while self.takes("&") || self.takes_word("and") {
-            node = Node::And(Box::new(node), Box::new(self.not()?));
+            nodes.push(self.not()?);
         }
-        Ok(node)
+        Ok(Node::And(nodes))
     }
 
     fn not(&mut self) -> Result<Node, FilterError> {
         if self.takes("!") || self.takes_word("not") {
-            return Ok(Node::Not(Box::new(self.not()?)));
+            return Ok(Node::Not(Box::new(self.inside(Self::not)?)));
         }
         if self.takes("(") {
-            let node = self.or()?;
+            let node = self.inside(Self::or)?;
             return if self.takes(")") { Ok(node) } else { Err(self.error("expected `)`")) };
         }
         self.term()
+    }
+
+    fn inside(&mut self, read: impl FnOnce(&mut Self) -> Result<Node, FilterError>) -> Result<Node, FilterError> {
+        if self.depth == DEEPEST {
+            return Err(self.error(format!("more than {DEEPEST} parentheses and negations in one another")));
+        }
+        self.depth += 1;
+        let node = read(self);
+        self.depth -= 1;
+        node
     }
 
     fn term(&mut self) -> Result<Node, FilterError> {

@@ -158,3 +158,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_filter_of_any_size_is_read_or_refused() {
+    let wide = vec!["case(a)"; 100_000];
+    for word in ["|", "&", " or "] {
+        assert!(wide.join(word).parse::<Filter>().is_ok());
+    }
+    for (open, close) in [("(", ")"), ("!", ""), ("not ", ""), ("!(", ")")] {
+        let nested = |count: usize| format!("{}all(){}", open.repeat(count), close.repeat(count)).parse::<Filter>();
+        assert!(nested(50).is_ok());
+        let error = nested(100_000).unwrap_err();
+        assert_eq!(error.message, "more than 100 parentheses and negations in one another");
+    }
+}

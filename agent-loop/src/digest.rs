@@ -1,15 +1,40 @@
 //! A stable hash of what an iteration said and did.
 
-use agent_core::{AgentResponse, Content, Role};
+use agent_core::{AgentResponse, ChatMessage, Content, Role, Session};
 use serde_json::Value;
 use xxhash_rust::xxh64::xxh64;
+
+use crate::{Iteration, outcome::Progress};
 
 /// A hash of the texts, data and calls of a run's assistant messages, without ids and thoughts: the XXH64 of each part,
 /// seeded with that of the part before. The order of the keys in arguments does not matter. `begun` is the digest of what
 /// the same pass did before it was interrupted: it comes to what it would have come to in one go.
 pub(crate) fn digest(begun: Option<u64>, response: &AgentResponse) -> u64 {
-    let said = response.messages().filter(|message| message.role == Role::Assistant);
-    said.flat_map(|message| message.contents.iter()).fold(begun.unwrap_or_default(), add)
+    hash(begun.unwrap_or_default(), said(response.messages()))
+}
+
+/// What a pass had come to when a crash or an error cut it off, if it had come to anything and the session tells where it
+/// began: no record tells it, but its messages stand before those of the rest, `last`. Without it, the rest alone could be
+/// taken for a repetition of an earlier pass.
+pub(crate) fn cut_off(session: &Session, name: &str, earlier: &[Iteration], last: &AgentResponse) -> Option<u64> {
+    let since = session.messages().get(Progress::mark_of(session, name)?..)?;
+    let start = match earlier.last() {
+        None => 0,
+        // A pass that was told nothing begins where nobody can see it.
+        Some(Iteration { feedback: None, .. }) => return None,
+        Some(_) => since.iter().rposition(|message| message.author.as_deref() == Some(name))? + 1,
+    };
+    let (all, rest) = (said(&since[start..]).count(), said(last.messages()).count());
+    let before = all.checked_sub(rest).filter(|before| *before > 0)?;
+    Some(hash(0, said(&since[start..]).take(before)))
+}
+
+fn said<'a>(messages: impl IntoIterator<Item = &'a ChatMessage>) -> impl Iterator<Item = &'a ChatMessage> {
+    messages.into_iter().filter(|message| message.role == Role::Assistant)
+}
+
+fn hash<'a>(begun: u64, said: impl Iterator<Item = &'a ChatMessage>) -> u64 {
+    said.flat_map(|message| message.contents.iter()).fold(begun, add)
 }
 
 fn add(hash: u64, content: &Content) -> u64 {

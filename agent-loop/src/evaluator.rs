@@ -2,11 +2,15 @@
 
 use std::{fmt, sync::Arc};
 
-use agent_core::{AgentResponse, ChatMessage, Result, RunContext, Session};
+use agent_core::{AgentResponse, ChatMessage, Result, RunContext, Session, StopReason};
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 
-use crate::{LoopEvaluation, Verdict, digest::digest, outcome::Progress};
+use crate::{
+    IterationRecord, LoopEvaluation, Verdict,
+    digest::{cut_off, digest},
+    outcome::Progress,
+};
 
 /// Decides after each iteration whether the loop goes on.
 ///
@@ -53,7 +57,12 @@ impl LoopContext<'_> {
     /// The digest of the iteration that just ended, comparable with [`Iteration::digest`].
     pub fn digest(&self) -> u64 {
         let step = self.run.path().last();
-        let begun = step.and_then(|step| Progress::interrupted_digest(self.session, &step.name));
+        let begun = step.and_then(|step| {
+            let cut_off = || cut_off(self.session, &step.name, self.earlier, self.last);
+            let known = Progress::interrupted_digest(self.session, &step.name);
+            // Beside a branch's messages are those of others.
+            if self.run.is_branch() { known } else { known.or_else(cut_off) }
+        });
         digest(begun, self.last)
     }
 }
@@ -69,6 +78,15 @@ pub struct Iteration {
     pub feedback: Option<String>,
     /// A hash of the iteration's texts and calls, without ids: equal iterations have equal digests, on every machine.
     pub digest: u64,
+}
+
+impl Iteration {
+    /// One that another run finished.
+    pub(crate) fn without_events(record: IterationRecord) -> Self {
+        let IterationRecord { usage, by, feedback, digest, .. } = record;
+        let response = AgentResponse { events: Vec::new(), usage, stop: StopReason::Completed };
+        Self { response, by, feedback, digest }
+    }
 }
 
 macro_rules! forward_evaluator {

@@ -2,8 +2,8 @@
 
 use std::{fmt, ops::Range, sync::Arc};
 
-use agent_core::{ChatMessage, Session, StopReason, Usage};
-use serde::{Deserialize, Serialize, Serializer};
+use agent_core::{ChatMessage, Error, ErrorKind, Result, Session, StopReason, Usage};
+use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
 
 use crate::IterationRecord;
 
@@ -21,11 +21,11 @@ pub struct LoopOutcome {
 }
 
 impl LoopOutcome {
-    /// The outcome of the loop of this name; none if it never began in this session.
+    /// The outcome of the loop of this name; none if it never began in this session, or if its record cannot be read.
     pub fn of(session: &Session, name: &str) -> Option<Self> {
         let keys = Keys::new(name);
         let Progress { stop, by, why, .. } = session.get(&keys.record)?;
-        let iterations = session.get(&keys.iterations).unwrap_or_default();
+        let iterations = read(session, &keys.iterations).ok()?.unwrap_or_default();
         Some(Self { stop, by, why, iterations })
     }
 
@@ -89,6 +89,7 @@ impl Keys {
 
 /// The record under `loop:<name>`; the finished iterations are a list beside it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(expecting = "a loop's record: an object")]
 pub(crate) struct Progress {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<StopReason>,
@@ -120,6 +121,11 @@ impl Progress {
         session.state().get(&*Keys::new(name).record)?.get("digest")?.as_u64()
     }
 
+    /// How many messages there were when the loop of this name began.
+    pub(crate) fn mark_of(session: &Session, name: &str) -> Option<usize> {
+        session.state().get(&*Keys::new(name).record)?.get("mark")?.as_u64()?.try_into().ok()
+    }
+
     /// A loop that begins now.
     pub(crate) fn begin(session: &Session) -> Self {
         let messages = session.messages().len();
@@ -129,10 +135,17 @@ impl Progress {
     }
 
     /// The record of a loop that was interrupted in the session's current turn.
-    pub(crate) fn interrupted(session: &Session, keys: &Keys) -> Option<Self> {
-        let known: Self = session.get(&keys.record)?;
-        let open = known.stop.is_none_or(StopReason::is_suspended);
-        (open && known.turn == session.turn().number).then_some(known)
+    ///
+    /// # Errors
+    /// A record that cannot be read, unless it is of another turn.
+    pub(crate) fn interrupted(session: &Session, keys: &Keys) -> Result<Option<Self>> {
+        let turn = session.turn().number;
+        let kept = session.state().get(&*keys.record).and_then(|record| record.get("turn")?.as_u64());
+        if kept.is_some_and(|kept| kept != turn) {
+            return Ok(None);
+        }
+        let known = read(session, &keys.record)?;
+        Ok(known.filter(|known: &Self| known.stop.is_none_or(StopReason::is_suspended)))
     }
 
     /// Takes the loop up among other branches' messages: it must not rewind those.
@@ -140,6 +153,18 @@ impl Progress {
         self.request = request_of_turn(session);
         self.mark = session.messages().len();
     }
+}
+
+/// What a loop keeps under this key; none if there is nothing.
+pub(crate) fn read<T: DeserializeOwned>(session: &Session, key: &str) -> Result<Option<T>> {
+    let read = session.state().get(key).map(T::deserialize).transpose();
+    read.map_err(|error| {
+        let context = format!(
+            "take up a loop: its record in the session's state, `{key}`, cannot be read; restore it, or remove it to \
+             begin anew"
+        );
+        Error::new(ErrorKind::Invalid, context).with_source(error)
+    })
 }
 
 /// What the caller said in this turn before anyone answered.
@@ -152,7 +177,7 @@ fn request_of_turn(session: &Session) -> Range<usize> {
 }
 
 /// A pair is smaller than an object; either is read.
-fn as_pair<S: Serializer>(range: &Range<usize>, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_pair<S: Serializer>(range: &Range<usize>, serializer: S) -> std::result::Result<S::Ok, S::Error> {
     (range.start, range.end).serialize(serializer)
 }
 

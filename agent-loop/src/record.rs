@@ -104,7 +104,9 @@ impl<'de> Visitor<'de> for Form {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        IterationRecord::from_text(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+        // The rest, the feedback, may be long, and can always be read.
+        let numbers = text.lines().next().unwrap_or_default();
+        IterationRecord::from_text(text).ok_or_else(|| E::invalid_value(Unexpected::Str(numbers), &self))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
@@ -189,7 +191,7 @@ mod tests {
     #[test]
     fn what_is_no_record_is_refused() {
         let error = |json| from_value::<IterationRecord>(json).unwrap_err().to_string();
-        insta::assert_snapshot!(error(json!("seven\ncritic")), @r#"invalid value: string "seven\ncritic", expected an iteration's record: a text, an object or a list"#);
+        insta::assert_snapshot!(error(json!("seven\ncritic")), @r#"invalid value: string "seven", expected an iteration's record: a text, an object or a list"#);
         insta::assert_snapshot!(error(json!(7)), @"invalid type: integer `7`, expected an iteration's record: a text, an object or a list");
     }
 }

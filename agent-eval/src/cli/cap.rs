@@ -5,6 +5,7 @@ use clap::Args;
 use super::{
     codes::{Fault, Outcome},
     place::Place,
+    stdout::print_text,
     verdict::text_options,
 };
 use crate::{ExitRules, Report, ReportOptions, RunLog};
@@ -21,6 +22,10 @@ pub(super) struct Cap {
 
 impl Cap {
     pub(super) fn run(self) -> Outcome<u8> {
+        if !(0.0..=1.0).contains(&self.min_gain) {
+            let what = format!("advise a cap for a gain of {}: give a share from 0 to 1", self.min_gain);
+            return Err(Fault::setup(what));
+        }
         let log = RunLog::open(Place::find()?.run(&self.run)?)?;
         let report = Report::of(&log, ReportOptions { min_gain: self.min_gain, ..ReportOptions::default() })?;
         if report.sets.iter().all(|set| set.loops.is_none()) {
@@ -29,7 +34,7 @@ impl Cap {
                 self.run
             )));
         }
-        anstream::print!("{}", report.loops_text(&text_options(ExitRules::default())));
+        print_text(&report.loops_text(&text_options(ExitRules::default())))?;
         Ok(0)
     }
 }

@@ -6,6 +6,7 @@ use super::{
     codes::{Fault, Outcome},
     place::Place,
     settings::{Format, Verdicts},
+    stdout::print_text,
     verdict::text_options,
 };
 use crate::{Report, RunLog};
@@ -47,9 +48,9 @@ impl Compare {
         let report = Report::of(&log, options)?;
         let rules = verdicts.rules()?;
         match self.format {
-            Format::Table => anstream::print!("{}", report.comparisons_text(&text_options(rules))),
+            Format::Table => print_text(&report.comparisons_text(&text_options(rules)))?,
             Format::Json | Format::Junit | Format::Md | Format::Html => {
-                anstream::print!("{}", self.format.render(&report, &rules));
+                print_text(&self.format.render(&report, &rules))?;
             }
         }
         Ok(report.exit_code(&rules))

@@ -9,6 +9,7 @@ use super::{
     exchange::Losses,
     place::{Place, write},
     sets::load_all,
+    stdout::print_exactly,
 };
 use crate::{
     EvalSet,
@@ -44,7 +45,7 @@ impl Export {
             return Ok(BAD_SETUP);
         }
         let Some(path) = self.output else {
-            print!("{text}");
+            print_exactly(&text)?;
             return Ok(0);
         };
         write(&path, &text)?;

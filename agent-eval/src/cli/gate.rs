@@ -2,7 +2,9 @@
 
 use clap::Args;
 
-use super::{codes::Outcome, place::Place, profile::Profile, settings::Verdicts, verdict::text_options};
+use super::{
+    codes::Outcome, place::Place, profile::Profile, settings::Verdicts, stdout::print_text, verdict::text_options,
+};
 use crate::{Report, RunLog};
 
 /// Judge gates on a run, and exit with the verdict's code.
@@ -48,7 +50,7 @@ impl Judged {
 impl Gate {
     pub(super) fn run(self) -> Outcome<u8> {
         let (report, rules) = self.judged.report()?;
-        anstream::print!("{}", report.gates_text(&text_options(rules)));
+        print_text(&report.gates_text(&text_options(rules)))?;
         Ok(report.exit_code(&rules))
     }
 }

@@ -23,6 +23,7 @@ mod score;
 mod sets;
 mod settings;
 mod show;
+mod stdout;
 mod timeline;
 mod trials;
 mod verdict;

@@ -1,11 +1,13 @@
 //! `--no-run`: what would be run, and what it would take.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{
     place::{Place, name_of},
     sets::SetFile,
 };
 use crate::{
-    Baseline, EvalCase, Report, ReportOptions, RunLog, RunOptions,
+    Baseline, EvalCase, Report, ReportOptions, RunLog, RunOptions, TrialKey,
     report::words::{count, duration, of_these},
 };
 
@@ -30,19 +32,26 @@ impl Known {
     }
 }
 
-/// Prints how many trials there would be, and the tokens and the time that they would take if they were as those of
+/// Prints how many trials there would be beside those that are kept, and the tokens and the time that they would take if they were as those of
 /// the baseline or, without one, of the latest run of the set. No subject is made.
 pub(super) fn print_plan(
     place: &Place,
     chosen: &[(&SetFile, Vec<&EvalCase>)],
+    kept: &HashSet<TrialKey>,
     options: &RunOptions,
     baselines: &[Baseline],
 ) {
+    let mut kept_repeats: HashMap<(&str, &str), Vec<u32>> = HashMap::new();
+    for TrialKey { set, case, repeat } in kept {
+        kept_repeats.entry((set, case)).or_default().push(*repeat);
+    }
     let (mut trials, mut tokens, mut millis, mut unknown) = (0_u64, 0_u64, 0_u64, false);
     for (file, cases) in chosen {
         let repeats = |case: &&EvalCase| {
             let repeats = options.repeats.or(case.repeats).or(file.set.defaults.repeats);
-            u64::from(repeats.map_or(1, std::num::NonZero::get))
+            let repeats = repeats.map_or(1, std::num::NonZero::get);
+            let kept = kept_repeats.get(&(file.set.name.as_str(), case.id.as_str())).into_iter().flatten();
+            u64::from(repeats) - kept.filter(|kept| **kept < repeats).count() as u64
         };
         let planned: u64 = cases.iter().map(repeats).sum();
         let baseline = baselines.iter().find(|baseline| baseline.set == file.set.name);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{codes::Outcome, gate::Judged, place::write, settings::Format, verdict::text_options};
+use super::{codes::Outcome, gate::Judged, place::write, settings::Format, stdout::print_text, verdict::text_options};
 use crate::{ExitRules, HtmlOptions, Report, RunLog};
 
 impl Format {
@@ -59,8 +59,8 @@ pub(super) fn write_reports(
 }
 
 /// Prints the report for a terminal.
-pub(super) fn print(report: &Report, rules: &ExitRules) {
-    anstream::print!("{}", Format::Table.render(report, rules));
+pub(super) fn print(report: &Report, rules: &ExitRules) -> Outcome<()> {
+    print_text(&Format::Table.render(report, rules))
 }
 
 /// Report on a run again, in another form or with other gates.
@@ -89,7 +89,7 @@ impl ReportOn {
         let format = if self.html { Format::Html } else { self.format };
         let text = format.render_run(&report, &rules, &run, self.all_trials)?;
         match &self.output {
-            None => anstream::print!("{text}"),
+            None => print_text(&text)?,
             Some(path) => write(path, &anstream::adapter::strip_str(&text).to_string())?,
         }
         Ok(report.exit_code(&rules))

@@ -20,8 +20,8 @@ use super::{
     settings::{Format, Settings, Verdicts},
 };
 use crate::{
-    CassetteMode, EvalSet, ExitRules, Project, Report, ReportOptions, Resume, RunLog, RunOptions, SetRun, run_sets,
-    text::listed,
+    CassetteMode, EvalSet, ExitRules, Project, Report, ReportOptions, Resume, RunLog, RunOptions, SetRun, run::kept,
+    run_sets, text::listed,
 };
 
 /// Run eval sets: those of `evals/`, or the cases that are named.
@@ -100,7 +100,8 @@ impl Run {
         let report = verdicts.report(&place, &names, &known)?;
         let options = asked.options(project)?;
         if only_plan {
-            print_plan(&place, &chosen, &options, &report.baselines);
+            let kept = goes_on.map(|(dir, resume)| kept(&dir, resume)).transpose()?.unwrap_or_default();
+            print_plan(&place, &chosen, &kept, &options, &report.baselines);
             return Ok(0);
         }
         let source = asked.source();
@@ -185,10 +186,10 @@ struct Planned {
 
 /// Writes the reports, and says where they are.
 fn tell(report: &Report, dir: &Path, formats: &[Format], rules: &ExitRules) -> Outcome<()> {
+    // Both are tried: what cannot be written is seen, and what cannot be shown is kept.
+    let printed = if formats.contains(&Format::Table) { print(report, rules) } else { Ok(()) };
     let written = write_reports(report, dir, formats, rules)?;
-    if formats.contains(&Format::Table) {
-        print(report, rules);
-    }
+    printed?;
     let name = name_of(dir);
     anstream::println!("\n         Run {name}: {} in {}", listed(&written), dir.display());
     if report.missing > 0 {

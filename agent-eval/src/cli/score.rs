@@ -82,7 +82,7 @@ impl Score {
         // What cannot be scored leaves no empty folder.
         let report = score(&log, &runs, options).await.inspect_err(|_| drop(std::fs::remove_dir(&new)))?;
         let written = write_reports(&report, &new, &Format::DEFAULT, &rules)?;
-        print(&report, &rules);
+        print(&report, &rules)?;
         anstream::println!("\n         Run {}: {} in {}", name_of(&new), listed(&written), new.display());
         Ok(report.exit_code(&rules))
     }

@@ -37,7 +37,7 @@ impl Show {
         let Some(case) = &self.case else {
             let rules = ExitRules::default();
             let report = Report::of(&log, ReportOptions::default())?;
-            print(&report, &rules);
+            print(&report, &rules)?;
             return Ok(report.exit_code(&rules));
         };
         for trial in named(&log, case)? {

@@ -112,7 +112,7 @@ impl Baseline {
     /// If the file cannot be read, or is of another version.
     pub fn read(path: &Path) -> Result<Self> {
         let text = fs::read(path).map_err(|error| store("read", path).with_source(error))?;
-        let what = || format!("parse baseline `{}`", path.display());
+        let what = || format!("parse baseline `{}`; name another, or bless anew", path.display());
         let baseline: Self =
             serde_json::from_slice(&text).map_err(|error| Error::new(ErrorKind::Invalid, what()).with_source(error))?;
         if baseline.schema != BASELINE_SCHEMA {

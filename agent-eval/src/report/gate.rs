@@ -48,7 +48,10 @@ impl FromStr for Gate {
         parse(text.trim()).ok_or_else(|| {
             let known = "pass_rate>=X, pass_at_K>=X, pass_hat_K>=X, case_rate>=X, error_rate<=X, cap_hit_rate<=X, \
                          tokens_per_solved<=X, regression<=X, hard(TAG), coverage";
-            Error::new(ErrorKind::Invalid, format!("read gate `{text}`: use one of {known}"))
+            Error::new(
+                ErrorKind::Invalid,
+                format!("read gate `{text}`: use one of {known}; X is a share from 0 to 1, and a number of tokens"),
+            )
         })
     }
 }

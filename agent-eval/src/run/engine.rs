@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use agent_core::{Result, Usage};
@@ -20,6 +21,10 @@ use super::{
     plan::{PlannedCase, SetRun, plan, seed_of},
 };
 use crate::{EvalSet, Report, ReportBuilder, Subject, Trial, TrialError, TrialKey, TrialSpec, Verdict};
+
+/// The longest wait before a retry that a service may ask for. A quota of a day would hold the run up for a day; such a
+/// trial is run again when the run goes on ([`Resume::Errors`]).
+const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 impl EvalSet {
     /// Runs every case of the set as often as it is to be, and reports.
@@ -78,12 +83,7 @@ pub async fn run_sets(sets: &[SetRun<'_>], options: RunOptions) -> Result<Report
     if let Some(kept) = kept {
         for trial in kept.trials()? {
             let trial = trial?;
-            let again = is_run_again(&trial, options.resume);
-            if again {
-                done.remove(&trial.key)
-            } else {
-                done.insert(trial.key.clone())
-            };
+            keep(&mut done, &trial, options.resume);
             builder.add(&trial);
         }
     }
@@ -117,6 +117,27 @@ pub async fn run_sets(sets: &[SetRun<'_>], options: RunOptions) -> Result<Report
 
 fn key_of(case: &PlannedCase<'_>, repeat: u32) -> TrialKey {
     TrialKey { set: case.set.name.clone(), case: case.case.id.clone(), repeat }
+}
+
+/// The trials of a run that are not run again when it goes on; none if it has not begun.
+#[cfg(feature = "cli")]
+pub(crate) fn kept(dir: &std::path::Path, resume: Resume) -> Result<HashSet<TrialKey>> {
+    let mut kept = HashSet::new();
+    if super::log::LogWriter::has_begun(dir) {
+        for trial in super::RunLog::open(dir)?.trials()? {
+            keep(&mut kept, &trial?, Some(resume));
+        }
+    }
+    Ok(kept)
+}
+
+/// A later line of a trial counts, not an earlier one.
+fn keep(kept: &mut HashSet<TrialKey>, trial: &Trial, resume: Option<Resume>) {
+    if is_run_again(trial, resume) {
+        kept.remove(&trial.key);
+    } else {
+        kept.insert(trial.key.clone());
+    }
 }
 
 fn is_run_again(trial: &Trial, resume: Option<Resume>) -> bool {
@@ -159,15 +180,15 @@ impl Run<'_> {
             let attempted = self.attempt(case, &key, seed, &hits).await;
             usage += attempted.usage;
             judge_usage += attempted.judge_usage;
-            self.tokens.fetch_add(attempted.usage.total() + attempted.judge_usage.total(), Relaxed);
+            let used = attempted.usage.total().saturating_add(attempted.judge_usage.total());
+            let _ = self.tokens.fetch_update(Relaxed, Relaxed, |tokens| Some(tokens.saturating_add(used)));
             let failed = attempted.error.as_ref().is_some_and(|error| error.infrastructure);
-            if !failed || retries >= self.options.retries || is_spent() {
+            let delay = attempted.retry_after.unwrap_or_default();
+            if !failed || retries >= self.options.retries || is_spent() || delay > LONGEST_WAIT {
                 break attempted;
             }
             retries += 1;
-            if let Some(delay) = attempted.retry_after {
-                tokio::time::sleep(delay).await;
-            }
+            tokio::time::sleep(delay).await;
         };
         let verdict = attempted.verdict();
         if self.options.fail_fast && verdict != Verdict::Pass {

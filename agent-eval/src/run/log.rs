@@ -35,7 +35,9 @@ impl RunLog {
         let dir = dir.into();
         let mut lines = Lines::open(&dir)?;
         let first = lines.next_line()?;
-        let first = first.ok_or_else(|| store(format!("read run `{}`: its log is empty", dir.display())))?;
+        let first = first.ok_or_else(|| {
+            store(format!("read run `{}`: its log is empty; go on with it, and it begins", dir.display()))
+        })?;
         let manifest: Manifest = parse(&first, &dir, 1)?;
         if manifest.schema != RUN_SCHEMA {
             let schema = &manifest.schema;
@@ -44,7 +46,7 @@ impl RunLog {
         let path = dir.join(SETS);
         let text = fs::read(&path).map_err(|error| store(format!("read `{}`", path.display())).with_source(error))?;
         let sets = serde_json::from_slice(&text)
-            .map_err(|error| invalid(format!("parse `{}`", path.display())).with_source(error))?;
+            .map_err(|error| invalid(format!("parse `{}`; begin a new run", path.display())).with_source(error))?;
         Ok(Self { dir, manifest, sets })
     }
 
@@ -124,7 +126,10 @@ impl LogWriter {
 
     /// Adds a line. One write, so that a crash leaves at most a torn last line.
     pub(super) fn append(&mut self, line: &impl Serialize) -> Result<()> {
-        let failed = |error| store(format!("append to `{}`", self.path.display())).with_source(error);
+        let failed = |error| {
+            let kept = "what ended before is kept, and the run can be gone on with";
+            store(format!("append to `{}`; {kept}", self.path.display())).with_source(error)
+        };
         let mut text = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
         text.push(b'\n');
         self.file.write_all(&text).map_err(failed)
@@ -160,7 +165,11 @@ struct Lines {
 impl Lines {
     fn open(dir: &Path) -> Result<Self> {
         let path = dir.join(TRIALS);
-        let file = File::open(&path).map_err(|error| store(format!("open `{}`", path.display())).with_source(error))?;
+        let file = File::open(&path).map_err(|error| {
+            let remedy =
+                if dir.is_dir() { "the run has not begun; go on with it, and it begins" } else { "name another run" };
+            store(format!("open `{}`; {remedy}", path.display())).with_source(error)
+        })?;
         Ok(Self { path, reader: BufReader::new(file) })
     }
 
@@ -181,8 +190,13 @@ impl Lines {
 }
 
 fn parse<T: serde::de::DeserializeOwned>(line: &[u8], dir: &Path, number: u64) -> Result<T> {
-    serde_json::from_slice(line)
-        .map_err(|error| invalid(format!("parse line {number} of `{}`", dir.join(TRIALS).display())).with_source(error))
+    serde_json::from_slice(line).map_err(|error| {
+        let remedy = match number {
+            1 => "begin a new run",
+            _ => "without that line, the run can be gone on with",
+        };
+        invalid(format!("parse line {number} of `{}`; {remedy}", dir.join(TRIALS).display())).with_source(error)
+    })
 }
 
 /// What differs between two fingerprints, as `pointer: old -> new`.

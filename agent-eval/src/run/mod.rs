@@ -15,6 +15,8 @@ mod turns;
 mod watch;
 
 pub(crate) use clock::{date, rfc3339};
+#[cfg(feature = "cli")]
+pub(crate) use engine::kept;
 pub use engine::run_sets;
 pub use log::RunLog;
 pub(crate) use log::differences;

@@ -32,8 +32,8 @@ pub struct RunOptions {
     pub concurrency: NonZeroUsize,
     /// What the seeds of all trials and of all resampling are derived from.
     pub seed: u64,
-    /// How often a trial is begun again if the infrastructure fails; its retries are recorded. A wrong answer is never
-    /// tried again.
+    /// How often a trial is begun again if the infrastructure fails, after the wait that a service asks for, unless that
+    /// is more than ten minutes; its retries are recorded. A wrong answer is never tried again.
     pub retries: u32,
     /// How long a trial, and each scorer after it, may take; longer is an infrastructure error. A case's own budget of
     /// time is a limit of the agent, and more is a failure.

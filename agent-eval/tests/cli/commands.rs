@@ -53,7 +53,7 @@ fn lint_finds_everything_at_once() {
     error: evals/lost.yaml: the set's subject `nobody` is unknown; known are `acts`, `loops`
     warning: evals/old.yaml: the quarantine of case `a` ended on 2020-01-31
     error: .config/agent-eval.toml:2:1: unknown field `retry`; known are `repeats`, `jobs`, `retries`, `timeout`, `max-tokens`, `fail-fast`, `seed`, `mode`, `model`, `base-url`, `judge`, `judge-base-url`, `judge-repeats`, `gold-scorers`, `format`, `show-progress`, `status-level`, `gates`, `baseline`, `labels`, `require-evidence`, `max-infrastructure-errors`
-    error: parse baseline `evals/baselines/bad.json`: missing field `schema` at line 1 column 2
+    error: parse baseline `evals/baselines/bad.json`; name another, or bless anew: missing field `schema` at line 1 column 2
     warning: evals/baselines/gone.json: there is no set `gone`
     3 sets, 3 cases: 4 errors, 2 warnings
     -> 96
@@ -82,7 +82,7 @@ fn lint_reads_profiles_and_labels_as_runs_do() {
     error: .config/agent-eval.toml: profile `ci`: read the time limit `soon`: expected number at 0; write `90s` or `5m`
     error: .config/agent-eval.toml: profile `ci`: allow a share of 5 infrastructure errors: give one from 0 to 1
     error: .config/agent-eval.toml: profile `ci`: read nowhere.jsonl: No such file or directory (os error 2)
-    error: .config/agent-eval.toml: profile `ci`: read gate `pas_rate>=0.9`: use one of pass_rate>=X, pass_at_K>=X, pass_hat_K>=X, case_rate>=X, error_rate<=X, cap_hit_rate<=X, tokens_per_solved<=X, regression<=X, hard(TAG), coverage
+    error: .config/agent-eval.toml: profile `ci`: read gate `pas_rate>=0.9`: use one of pass_rate>=X, pass_at_K>=X, pass_hat_K>=X, case_rate>=X, error_rate<=X, cap_hit_rate<=X, tokens_per_solved<=X, regression<=X, hard(TAG), coverage; X is a share from 0 to 1, and a number of tokens
     error: .config/agent-eval.toml: profile `ci`: read gate `smal: coverage`: there is no set `smal`; did you mean `small`?
     error: evals/labels/bad.jsonl:1:1: no label: missing field `set`
     warning: evals/labels/gone.jsonl: there is no set `gone`, so nothing reads it
@@ -104,7 +104,7 @@ fn lint_reads_the_baselines_that_profiles_name() {
              [profile.none]\nbaseline = \"none\"\n[profile.one]\nbaseline = \"one.json\"\n",
         );
     insta::assert_snapshot!(workspace.eval(&["lint"]).told(), @r#"
-    error: .config/agent-eval.toml: profile `bad`: parse baseline `other/small.json`: missing field `schema` at line 1 column 2
+    error: .config/agent-eval.toml: profile `bad`: parse baseline `other/small.json`; name another, or bless anew: missing field `schema` at line 1 column 2
     error: .config/agent-eval.toml: profile `gone`: compare with `nowhere.json`: no file and no folder is there; find the run `nowhere.json` in target/evals: there is none yet; run the sets first
     1 set, 1 case: 2 errors, 0 warnings
     -> 96
@@ -127,6 +127,22 @@ fn a_plan_estimates_by_the_baseline() {
     -> 0
     "#);
     assert!(!workspace.run_dir("latest").exists());
+}
+
+#[test]
+fn a_plan_of_a_run_that_goes_on_is_of_what_is_left() {
+    let workspace = Workspace::with(&["good", "bad", "good"]);
+    assert_eq!(workspace.eval(&["--name", "it", "--repeats", "2", "-j", "1"]).code, Some(0));
+    let log = workspace.read("target/evals/it/trials.jsonl");
+    let workspace = workspace.file("target/evals/it/trials.jsonl", &log.lines().take(5).collect::<Vec<_>>().join("\n"));
+    let planned = |arguments: &[&str]| {
+        let ran = workspace.eval(&[arguments, &["--no-run"]].concat());
+        ran.out.lines().next().unwrap().split(';').next().unwrap().to_owned()
+    };
+    assert_eq!(planned(&["--resume", "it"]), "small: 3 cases, 3 trials", "a torn line is one that is missing");
+    assert_eq!(planned(&["--resume", "it", "--rerun", "failed"]), "small: 3 cases, 4 trials");
+    assert_eq!(workspace.eval(&["--resume", "it"]).code, Some(0));
+    assert_eq!(planned(&["--resume", "it"]), "small: 3 cases, 0 trials");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Bad input: where it is, what to do, and nothing half-written.
 
+use std::fmt::Write as _;
+
 use crate::support::*;
 
 /// What is said, and that nothing was written.
@@ -91,7 +93,7 @@ fn bad_options_say_what_to_give() {
     error: read the time limit `soon`: expected number at 0; write `90s` or `5m`
     -> 96
 
-    error: read gate `pas_rate>=0.9`: use one of pass_rate>=X, pass_at_K>=X, pass_hat_K>=X, case_rate>=X, error_rate<=X, cap_hit_rate<=X, tokens_per_solved<=X, regression<=X, hard(TAG), coverage
+    error: read gate `pas_rate>=0.9`: use one of pass_rate>=X, pass_at_K>=X, pass_hat_K>=X, case_rate>=X, error_rate<=X, cap_hit_rate<=X, tokens_per_solved<=X, regression<=X, hard(TAG), coverage; X is a share from 0 to 1, and a number of tokens
     -> 96
 
     error: read gate `smal: pass_rate>=0.9`: there is no set `smal`; did you mean `small`?
@@ -152,13 +154,15 @@ fn a_place_without_sets_is_refused() {
 fn unknown_runs_and_cases_are_named_with_what_was_meant() {
     let workspace = Workspace::with(&["good"]);
     assert_eq!(workspace.eval(&["--name", "monday"]).code, Some(0));
-    let lines: [&[&str]; 6] = [
+    let lines: [&[&str]; 8] = [
         &["gate", "munday"],
         &["show", "monday", "cas-0"],
         &["show", "monday", "case-0#7"],
         &["diff", "monday", "case-0", "small::case-1"],
         &["bless", "monday", "--set", "smal"],
         &["cap", "monday"],
+        &["cap", "monday", "--min-gain", "5"],
+        &["cap", "monday", "--min-gain", "nan"],
     ];
     let texts: Vec<String> = lines.iter().map(|line| workspace.eval(line).told()).collect();
     insta::assert_snapshot!(texts.join("\n"), @r#"
@@ -178,6 +182,12 @@ fn unknown_runs_and_cases_are_named_with_what_was_meant() {
     -> 96
 
     error: advise a cap for run `monday`: it has no loop; name a run of a set whose subject is one
+    -> 96
+
+    error: advise a cap for a gain of 5: give a share from 0 to 1
+    -> 96
+
+    error: advise a cap for a gain of NaN: give a share from 0 to 1
     -> 96
     "#);
 }
@@ -287,4 +297,48 @@ fn what_an_export_cannot_say_is_listed_and_nothing_is_written() {
     "#);
     let printed = workspace.eval(&["export", "small", "--to", "inspect", "--lossy"]);
     assert_eq!((printed.code, printed.out), (Some(0), written));
+}
+
+#[test]
+fn a_run_that_was_garbled_says_where_and_what_to_do() {
+    let begun = |file: &str, change: fn(&str) -> String| {
+        let workspace = Workspace::with(&["good", "bad", "good"]);
+        assert_eq!(workspace.eval(&["--name", "monday", "-j", "1"]).code, Some(0));
+        let file = format!("target/evals/monday/{file}");
+        let text = workspace.read(&file);
+        workspace.file(&file, &change(&text))
+    };
+    let garbled = [
+        begun("trials.jsonl", |text| text.replacen("schema", "sch\n", 1)),
+        begun("trials.jsonl", |text| text.replacen("case-1", "case\n", 1)),
+        begun("trials.jsonl", |_| String::new()),
+        begun("sets.json", |text| text[..text.len() / 2].to_owned()),
+        begun("command.json", |_| "{}".to_owned()),
+        Workspace::with(&["good"]).file("target/evals/monday/command.json", "{}"),
+    ];
+    let mut told = String::new();
+    for workspace in &garbled {
+        for arguments in [["cap", "monday"], ["--resume", "monday"]] {
+            let log = workspace.run_dir("monday").join("trials.jsonl");
+            let before = std::fs::read(&log).ok();
+            let ran = workspace.eval(&arguments);
+            assert!(ran.code == Some(0) || std::fs::read(&log).ok() == before, "nothing is written");
+            let error = ran.err.lines().find(|line| line.starts_with("error")).unwrap_or_default();
+            let _ = writeln!(told, "{}: {error} -> {:?}", arguments[0], ran.code);
+        }
+    }
+    insta::assert_snapshot!(told, @r"
+    cap: error: parse line 1 of `target/evals/monday/trials.jsonl`; begin a new run: control character (\u0000-\u001F) found while parsing a string at line 2 column 0 -> Some(96)
+    --resume: error: parse line 1 of `target/evals/monday/trials.jsonl`; begin a new run: control character (\u0000-\u001F) found while parsing a string at line 2 column 0 -> Some(96)
+    cap: error: parse line 3 of `target/evals/monday/trials.jsonl`; without that line, the run can be gone on with: control character (\u0000-\u001F) found while parsing a string at line 2 column 0 -> Some(96)
+    --resume: error: parse line 3 of `target/evals/monday/trials.jsonl`; without that line, the run can be gone on with: control character (\u0000-\u001F) found while parsing a string at line 2 column 0 -> Some(96)
+    cap: error: read run `target/evals/monday`: its log is empty; go on with it, and it begins -> Some(96)
+    --resume:  -> Some(0)
+    cap: error: parse `target/evals/monday/sets.json`; begin a new run: EOF while parsing a string at line 28 column 13 -> Some(96)
+    --resume: error: parse `target/evals/monday/sets.json`; begin a new run: EOF while parsing a string at line 28 column 13 -> Some(96)
+    cap: error: advise a cap for run `monday`: it has no loop; name a run of a set whose subject is one -> Some(96)
+    --resume: error: go on with run `monday`: read target/evals/monday/command.json: missing field `substrings` at line 1 column 2; begin a new run -> Some(96)
+    cap: error: open `target/evals/monday/trials.jsonl`; the run has not begun; go on with it, and it begins: No such file or directory (os error 2) -> Some(96)
+    --resume: error: go on with run `monday`: read target/evals/monday/command.json: missing field `substrings` at line 1 column 2; begin a new run -> Some(96)
+    ");
 }

@@ -3,6 +3,7 @@
 mod codes;
 mod commands;
 mod errors;
+mod output;
 mod profiles;
 mod program;
 mod resume;

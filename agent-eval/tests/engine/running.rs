@@ -1,6 +1,7 @@
 //! How trials run, and what of them counts.
 
 use std::{
+    num::NonZeroUsize,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering::Relaxed},
@@ -9,7 +10,7 @@ use std::{
 };
 
 use agent_core::{
-    ChatAgent, ChatAgentOptions, ChatMessage, Draft, Error, ErrorKind, StopReason, ToolContext, agent_fn,
+    ChatAgent, ChatAgentOptions, ChatMessage, Draft, Error, ErrorKind, StopReason, ToolContext, Usage, agent_fn,
     testing::{ScriptedAgent, ScriptedClient},
     tool_fn,
 };
@@ -148,16 +149,16 @@ async fn only_the_infrastructure_is_tried_again() {
     assert_eq!(report.total.rate, Some(0.25));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_retry_waits_as_long_as_the_service_asks() {
+/// Fails once, with a service that asks for this wait; then it is good.
+fn limited(wait: Duration) -> impl Subject {
     let tries = Arc::new(AtomicU32::new(0));
-    let subject = subject_fn(move |_| {
+    subject_fn(move |_| {
         let is_first = tries.fetch_add(1, Relaxed) == 0;
         let agent = agent_fn("limited", move |session, out| {
             Box::pin(async move {
                 if is_first {
                     let limited = Error::new(ErrorKind::Provider, "ask the service").transient();
-                    let limited = limited.with_retry_after(Duration::from_secs(30));
+                    let limited = limited.with_retry_after(wait);
                     return Err(Error::new(ErrorKind::Evaluator, "judge").with_source(limited));
                 }
                 out.record(session, Draft::message(ChatMessage::assistant("good"))).await;
@@ -165,11 +166,38 @@ async fn a_retry_waits_as_long_as_the_service_asks() {
             })
         });
         Box::pin(async { Ok(Arc::new(agent) as _) })
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_waits_as_long_as_the_service_asks_unless_that_is_too_long() {
+    for (wait, ends) in [(30, (1, 1, 30)), (24 * 60 * 60, (0, 0, 0))] {
+        let began = tokio::time::Instant::now();
+        let subject = limited(Duration::from_secs(wait));
+        let (report, trials) = run(&set_of(["a"]), &subject, RunOptions { retries: 1, ..repeats(1) }).await;
+        assert_eq!((report.total.passed, trials[0].retries, began.elapsed().as_secs()), ends);
+        assert_eq!(report.total.errors, 1 - ends.0, "it is an error of the infrastructure");
+    }
+}
+
+#[tokio::test]
+async fn usage_that_no_service_can_mean_is_counted_without_an_overflow() {
+    let subject = subject_fn(|_| {
+        let agent = agent_fn("liar", |session, out| {
+            Box::pin(async move {
+                let usage = Usage { input_tokens: u64::MAX, ..Usage::default() };
+                out.record(session, Draft::message(ChatMessage::assistant("good")).usage(usage)).await;
+                Ok(StopReason::Completed)
+            })
+        });
+        Box::pin(async { Ok(Arc::new(agent) as _) })
     });
-    let began = tokio::time::Instant::now();
-    let (report, trials) = run(&set_of(["a"]), &subject, RunOptions { retries: 1, ..repeats(1) }).await;
-    assert_eq!((report.total.passed, trials[0].retries), (1, 1));
-    assert_eq!(began.elapsed().as_secs(), 30);
+    let options = RunOptions { max_tokens: Some(5), concurrency: NonZeroUsize::MIN, ..repeats(3) };
+    let report = set_of(["a", "b"]).run(&subject, options).await.unwrap();
+    assert_eq!((report.sets[0].total.passed, report.missing), (1, 5), "the budget is spent, and stays so");
+    assert_eq!(report.sets[0].total.usage.total(), u64::MAX);
+    let both = RunOptions { concurrency: NonZeroUsize::MIN, ..repeats(3) };
+    assert_eq!(set_of(["a", "b"]).run(&subject, both).await.unwrap().sets[0].total.passed, 6);
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,7 +16,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{LoopContext, LoopEvaluation, LoopEvaluator, text::is_blank};
+use crate::{
+    LoopContext, LoopEvaluation, LoopEvaluator,
+    text::{cut, is_blank},
+};
 
 /// `command_succeeds`: satisfied when a program exits with 0; otherwise its output is the feedback.
 ///
@@ -42,6 +45,8 @@ pub struct CommandSucceeds {
 const DEFAULT_LIMIT: Duration = Duration::from_mins(5);
 /// How much of each end of an output is kept, in bytes: compilers tell the first error first, tests their summary last.
 const KEPT: usize = 4 * 1024;
+/// How much of a command is shown, in characters: a script may be an argument.
+const SHOWN: usize = 1000;
 /// How long the output of a program that has ended may stay open: a process that left its group may hold it.
 const DRAIN: Duration = Duration::from_secs(1);
 
@@ -71,7 +76,7 @@ impl CommandSucceeds {
 
     fn shown(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.args);
-        words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        cut(&words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "), SHOWN)
     }
 
     fn start(&self) -> Result<ProcessGroup> {

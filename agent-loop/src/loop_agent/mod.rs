@@ -70,7 +70,7 @@ impl LoopAgent {
 
     async fn go(&self, session: &mut Session, out: Emitter) -> Result<StopReason> {
         self.check(out.cx())?;
-        let mut run = Run::begin(self, session, &out).await;
+        let mut run = Run::begin(self, session, &out).await?;
         loop {
             // An agent and evaluators that never wait would keep the thread from everyone else, timers included.
             consume_budget().await;

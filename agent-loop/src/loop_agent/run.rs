@@ -15,8 +15,11 @@ use super::{
     judgment::{Judgment, ask},
 };
 use crate::{
-    ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, Verdict, digest::digest, outcome::Progress,
-    telemetry, text::is_blank,
+    ContextMode, Iteration, IterationRecord, LoopContext, LoopEvaluation, Verdict,
+    digest::{cut_off, digest},
+    outcome::{Progress, read},
+    telemetry,
+    text::is_blank,
 };
 
 /// A run of a loop.
@@ -37,19 +40,27 @@ pub(super) struct Run<'a> {
     changes: Vec<StateChange>,
     /// Billed tokens that no event reports yet.
     owed: Option<Usage>,
+    /// Whether the next pass is the rest of one that was cut off.
+    is_rest: bool,
+    /// What that one had come to.
+    cut_off: Option<u64>,
 }
 
 impl<'a> Run<'a> {
     /// Takes up an interrupted loop of this turn, or begins anew, which forgets what an earlier one came to.
-    pub(super) async fn begin(agent: &'a LoopAgent, session: &mut Session, out: &'a Emitter) -> Self {
-        if let Some(stored) = Progress::interrupted(session, &agent.keys) {
+    ///
+    /// # Errors
+    /// A record of this turn that cannot be read: a loop that began anew would do again what was done.
+    pub(super) async fn begin(agent: &'a LoopAgent, session: &mut Session, out: &'a Emitter) -> Result<Self> {
+        if let Some(stored) = Progress::interrupted(session, &agent.keys)? {
             let mut progress = stored.clone();
             if out.cx().is_branch() {
                 progress.rebase(session);
             }
-            let records: Vec<IterationRecord> = session.get(&agent.keys.iterations).unwrap_or_default();
-            let earlier: Vec<Iteration> = records.into_iter().map(without_events).collect();
-            return Self::new(agent, out, earlier, progress, stored);
+            let records: Option<Vec<IterationRecord>> = read(session, &agent.keys.iterations)?;
+            let earlier: Vec<Iteration> = records.into_iter().flatten().map(Iteration::without_events).collect();
+            let is_rest = stored.stop.is_none() && !out.cx().is_branch();
+            return Ok(Self { is_rest, ..Self::new(agent, out, earlier, progress, stored) });
         }
         let progress = Progress::begin(session);
         let mut draft = Draft::default();
@@ -59,7 +70,7 @@ impl<'a> Run<'a> {
         draft = draft.set(agent.keys.record.clone(), &progress);
         out.record(session, draft).await;
         let stored = progress.clone();
-        Self::new(agent, out, Vec::new(), progress, stored)
+        Ok(Self::new(agent, out, Vec::new(), progress, stored))
     }
 
     fn new(
@@ -73,7 +84,8 @@ impl<'a> Run<'a> {
         let (step, changes, owed) = (None, Vec::new(), None);
         let mut notes = String::new();
         earlier.iter().filter_map(|iteration| iteration.feedback.as_deref()).for_each(|text| note(&mut notes, text));
-        Self { agent, out, iteration, earlier, notes, progress, stored, step, changes, owed }
+        let (is_rest, cut_off) = (false, None);
+        Self { agent, out, iteration, earlier, notes, progress, stored, step, changes, owed, is_rest, cut_off }
     }
 
     /// Ends the last iteration and begins this one, in one event; none if there is nothing to say or take back.
@@ -133,8 +145,11 @@ impl<'a> Run<'a> {
         let mut last = last?;
         self.progress.partial += last.usage;
         last.usage = self.progress.partial;
+        if std::mem::take(&mut self.is_rest) {
+            self.cut_off = cut_off(session, &self.agent.name, &self.earlier, &last);
+        }
         if last.stop.is_suspended() {
-            self.progress.digest = Some(digest(self.progress.digest, &last));
+            self.progress.digest = Some(self.digest(&last));
         }
         Ok(last)
     }
@@ -210,13 +225,19 @@ impl<'a> Run<'a> {
         if let (ContextMode::Fresh, Some(feedback)) = (self.agent.options.context, &feedback) {
             note(&mut self.notes, feedback);
         }
-        let digest = digest(self.progress.digest.take(), &last);
+        let digest = self.digest(&last);
+        self.progress.digest = None;
         let usage = std::mem::take(&mut self.progress.partial);
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let record = IterationRecord { digest, by, feedback, millis, usage };
         self.step = Some(record.to_json());
         let IterationRecord { by, feedback, .. } = record;
         self.earlier.push(Iteration { response: AgentResponse { usage, ..last }, by, feedback, digest });
+    }
+
+    /// What the whole pass came to, of which this is the end.
+    fn digest(&mut self, last: &AgentResponse) -> u64 {
+        digest(self.progress.digest.or(self.cut_off.take()), last)
     }
 
     /// Whether the cap allows no iteration after this one.
@@ -292,11 +313,4 @@ enum Next {
     End(StopReason, Option<String>),
     Say(Vec<ChatMessage>),
     Feedback,
-}
-
-/// An iteration that another run finished.
-fn without_events(record: IterationRecord) -> Iteration {
-    let IterationRecord { usage, by, feedback, digest, .. } = record;
-    let response = AgentResponse { events: Vec::new(), usage, stop: StopReason::Completed };
-    Iteration { response, by, feedback, digest }
 }

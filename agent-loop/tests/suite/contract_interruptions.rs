@@ -1,10 +1,15 @@
 //! E3, E4: what cancellations and errors leave to take up.
 
-use agent_core::{Agent, AgentExt, ChatMessage, Draft, RunContext, StopReason};
-use agent_loop::{ContextMode, LoopAgent, LoopEvaluation, evaluate_async_fn, evaluate_fn};
+use agent_core::{
+    Agent, AgentExt, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, Draft, Role, RunContext, Session,
+    StopReason, ToolContext, Usage, tool_fn,
+};
+use agent_loop::{ContextMode, LoopAgent, LoopEvaluation, Stalled, evaluate_async_fn, evaluate_fn};
+use serde_json::Value;
 
 use crate::support::{
-    Count, Log, acts, asked, boom, cap, cut, fresh, go, never, noted, outcome, reloaded, said, says, try_go, until,
+    Count, Log, acts, asked, boom, cap, client_fn, cut, fresh, go, never, noted, outcome, reloaded, response, said,
+    says, tool_turn, try_go, until,
 };
 
 /// E3: between iterations.
@@ -136,4 +141,47 @@ async fn after_an_error_of_the_agent_its_iteration_is_taken_up() {
     assert_eq!(go(&agent, &mut session).await.stop, StopReason::IterationLimit);
     assert_eq!((runs.get(), outcome(&session).iterations.len()), (4, 3));
     assert_eq!(said(&session), ["user: go", "w: 1", "loop: f1", "w: 2", "w: 3", "loop: f2", "w: 4"]);
+}
+
+/// A model that says `x`, looks and says `x`, says `y`, and says `z`, as far as it was told to say more.
+fn looker() -> impl ChatClient + 'static {
+    client_fn(|request| {
+        let said: String = request.messages.iter().filter(|m| m.role == Role::User).map(ChatMessage::text).collect();
+        let looked = request.messages.iter().rev().take_while(|m| m.role != Role::User).any(|m| m.role == Role::Tool);
+        let message = match (said.matches("more").count(), looked) {
+            (1, false) => tool_turn(&[("c", "look")]),
+            (0 | 1, _) => ChatMessage::assistant("x"),
+            (2, _) => ChatMessage::assistant("y"),
+            (_, _) => ChatMessage::assistant("z"),
+        };
+        Box::pin(async { Ok(response(message, Usage::default())) })
+    })
+}
+
+/// C3, E3, E4: of a pass that was cut off, what it had done counts, too; else the rest could pass for a repetition.
+#[tokio::test]
+async fn the_rest_of_a_pass_is_no_repetition_of_an_earlier_one() {
+    for options in [cap(4), fresh(4)] {
+        let look = tool_fn("look", "Looks.", |_: Value, _: ToolContext| async { Ok("nothing") });
+        let looker = ChatAgent::new("a", looker(), ChatAgentOptions::default()).tool(look);
+        let objects = evaluate_fn("e", |_| LoopEvaluation::feedback("more"));
+        let agent = LoopAgent::new("loop", looker, options).evaluator(Stalled::new(2)).evaluator(objects);
+        let digests = |session: &Session| outcome(session).iterations.iter().map(|i| i.digest).collect::<Vec<_>>();
+        let mut whole = asked("go");
+        let events = go(&agent, &mut whole).await.events.len();
+        for cuts in 0..events {
+            let mut session = asked("go");
+            cut(agent.run(&mut session, &RunContext::default()), cuts).await;
+            // Behind its answer a pass is not cut off, but asked once more.
+            let last = session.messages().last().unwrap();
+            let answered = last.role == Role::Assistant && last.tool_calls().next().is_none();
+            let mut session = reloaded(&session);
+            assert_eq!(
+                go(&agent, &mut session).await.stop,
+                StopReason::IterationLimit,
+                "cut after {cuts}, {options:?}"
+            );
+            assert_eq!(digests(&session) != digests(&whole), answered, "cut after {cuts}, {options:?}");
+        }
+    }
 }

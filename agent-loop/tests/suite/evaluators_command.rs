@@ -242,3 +242,12 @@ async fn a_process_that_left_its_group_does_not_change_the_verdict() {
 async fn a_program_that_closes_its_output_is_waited_for() {
     assert_eq!(run(&shell("exec >&- 2>&-; sleep 0.2; exit 0")).await.unwrap(), LoopEvaluation::Satisfied);
 }
+
+#[tokio::test]
+async fn of_a_long_command_the_ends_are_shown() {
+    let long = "x".repeat(100_000);
+    let failed = feedback(&CommandSucceeds::new("false").arg(&long)).await;
+    assert!(failed.starts_with("`false xxx") && failed.len() < 1200, "{failed}");
+    let error = run(&CommandSucceeds::new("no-such-program").arg(&long)).await.unwrap_err();
+    assert!(error.to_string().starts_with("start `no-such-program xxx") && error.to_string().len() < 1200, "{error}");
+}

@@ -15,6 +15,7 @@ mod contract_workflows;
 mod evaluators;
 #[cfg(all(feature = "command", unix))]
 mod evaluators_command;
+mod garbled;
 mod journal;
 mod judge;
 mod laws;

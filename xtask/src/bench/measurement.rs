@@ -63,9 +63,12 @@ impl Measurements {
     }
 
     pub(crate) fn read(path: impl AsRef<Path>) -> Result<Self, String> {
-        let path = path.as_ref().display();
-        let text = fs::read_to_string(path.to_string()).map_err(|error| format!("read `{path}`: {error}"))?;
-        Self::parse(&text).ok_or_else(|| format!("read `{path}`: it is not what `cargo xtask bench --json` writes"))
+        let path = path.as_ref();
+        let failed = |what: &str| format!("read baseline `{}`: {what}", path.display());
+        let text = fs::read_to_string(path)
+            .map_err(|error| failed(&format!("{error}; name a file that `cargo xtask bench --json FILE` wrote")))?;
+        let foreign = "it is not what `cargo xtask bench --json FILE` writes; name a file that is";
+        Self::parse(&text).ok_or_else(|| failed(foreign))
     }
 
     fn parse(text: &str) -> Option<Self> {

@@ -30,28 +30,44 @@ const CLONES: f64 = 1000.0;
 pub(super) const NAME: &str = "loop_overhead";
 
 pub(crate) fn measure(filter: &str, show: &mut impl FnMut(Measurement)) -> Result<(), String> {
-    let chosen = |case: &str| format!("{NAME}/{case}").starts_with(filter);
-    if !CASES.iter().map(|case| case.name).chain(MANY.map(|(name, ..)| name)).any(chosen) {
+    let (counted, concurrent) = (counted(filter), concurrent(filter));
+    if counted.is_empty() && concurrent.is_empty() {
         return Ok(());
     }
-    let program = build()?;
     let has_valgrind = Command::new("valgrind").arg("--version").output().is_ok();
-    if !has_valgrind {
-        println!("valgrind is not installed: instructions and allocations are left out");
+    if !has_valgrind && concurrent.is_empty() {
+        return Err(format!("count the instructions of `{filter}`: valgrind is not installed; install it"));
     }
-    for case in CASES.iter().filter(|case| has_valgrind && chosen(case.name)) {
-        for size in case.sizes {
-            for count in [Count::Instructions, Count::Allocations, Count::Bytes] {
-                let cost = case.cost(&program, *size, count)?;
-                let unit = format!("{} / {}", count.unit(), case.unit);
-                show(Measurement { case: format!("{NAME}/{}/{size}", case.name), cost, unit });
-            }
+    if !has_valgrind && !counted.is_empty() {
+        anstream::println!("valgrind is not installed: instructions and allocations are left out");
+    }
+    let program = build()?;
+    for (case, size) in counted.into_iter().filter(|_| has_valgrind) {
+        for count in [Count::Instructions, Count::Allocations, Count::Bytes] {
+            let cost = case.cost(&program, size, count)?;
+            let unit = format!("{} / {}", count.unit(), case.unit);
+            show(Measurement { case: name(case.name, size), cost, unit });
         }
     }
-    for case in MANY.into_iter().filter(|(name, ..)| chosen(name)) {
-        many(&program, case)?.into_iter().for_each(&mut *show);
+    for case in concurrent {
+        at_once(&program, case)?.into_iter().for_each(&mut *show);
     }
     Ok(())
+}
+
+/// The cases whose name begins so.
+fn counted(filter: &str) -> Vec<(&'static Case, u32)> {
+    let all = CASES.iter().flat_map(|case| case.sizes.iter().map(move |size| (case, *size)));
+    all.filter(|(case, size)| name(case.name, *size).starts_with(filter)).collect()
+}
+
+/// The same of many loops at once.
+fn concurrent(filter: &str) -> Vec<Concurrent> {
+    MANY.into_iter().filter(|(case, size, _)| name(case, *size).starts_with(filter)).collect()
+}
+
+fn name(case: &str, size: u32) -> String {
+    format!("{NAME}/{case}/{size}")
 }
 
 impl Case {
@@ -107,7 +123,8 @@ impl Count {
 }
 
 /// A case of many loops at once: what the program prints of it, in which units.
-const MANY: [(&str, u32, &[&str]); 5] = [
+type Concurrent = (&'static str, u32, &'static [&'static str]);
+const MANY: [Concurrent; 5] = [
     ("concurrent", 1000, &["s", "KiB at most"]),
     ("concurrent", 10_000, &["s", "KiB at most"]),
     ("concurrent_streamed", 1000, &["s", "KiB at most"]),
@@ -115,16 +132,16 @@ const MANY: [(&str, u32, &[&str]); 5] = [
     ("waiting", 10_000, &["B / loop"]),
 ];
 
-fn many(program: &Path, (name, size, units): (&str, u32, &[&str])) -> Result<Vec<Measurement>, String> {
-    let output = Command::new(program).args([name, &size.to_string()]).output();
+fn at_once(program: &Path, (case, size, units): Concurrent) -> Result<Vec<Measurement>, String> {
+    let output = Command::new(program).args([case, &size.to_string()]).output();
     let output = output.map_err(|error| format!("start {}: {error}", program.display()))?;
     let said = String::from_utf8_lossy(&output.stdout);
     let numbers: Vec<f64> = said.split_whitespace().filter_map(|number| number.parse().ok()).collect();
     if numbers.len() != units.len() {
-        return Err(format!("measure {name} {size}: the program said: {said}"));
+        let (end, why) = (output.status, String::from_utf8_lossy(&output.stderr));
+        return Err(format!("measure {case} {size}: the program ended with {end} and said: {said}{why}"));
     }
-    let row =
-        |(cost, unit): (_, &&str)| Measurement { case: format!("{NAME}/{name}/{size}"), cost, unit: (*unit).into() };
+    let row = |(cost, unit): (_, &&str)| Measurement { case: name(case, size), cost, unit: (*unit).into() };
     Ok(numbers.into_iter().zip(units).map(row).collect())
 }
 
@@ -139,7 +156,14 @@ fn build() -> Result<PathBuf, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::Count;
+    use super::{Count, concurrent, counted};
+
+    #[test]
+    fn a_case_is_chosen_by_its_name_in_the_table_or_by_how_that_begins() {
+        let chosen = ["loop_overhead/clone/1000", "loop_overhead/waiting/10000", "loop_overhead/concurrent", "loops"];
+        let chosen = chosen.map(|filter| (counted(filter).len(), concurrent(filter).len()));
+        assert_eq!(chosen, [(2, 0), (0, 1), (0, 4), (0, 0)]);
+    }
 
     #[test]
     fn the_numbers_that_valgrind_says_at_the_end_are_read() {
