@@ -128,6 +128,12 @@ pub trait ChatClient: Send + Sync {
     /// The model's name.
     fn model(&self) -> &str;
 
+    /// Whose protocol it speaks, as spans name it: a value of OpenTelemetry's `gen_ai.provider.name`, such as `anthropic`
+    /// or `gcp.gemini`; none if nobody knows. A client around another one passes that one's on.
+    fn provider(&self) -> Option<&str> {
+        None
+    }
+
     /// Asks the model: deltas, then one [`ChatUpdate::Done`] or one error. A connection that breaks before the
     /// service said that it is done is an error. Dropping the stream ends the call at once.
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>>;
@@ -138,6 +144,10 @@ macro_rules! forward_client {
         impl<C: ChatClient + ?Sized> ChatClient for $pointer {
             fn model(&self) -> &str {
                 (**self).model()
+            }
+
+            fn provider(&self) -> Option<&str> {
+                (**self).provider()
             }
 
             fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {

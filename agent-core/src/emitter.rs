@@ -181,6 +181,23 @@ impl fmt::Debug for Emitter {
     }
 }
 
+/// A run's events, each as it comes, and its end.
+pub(crate) async fn drain(run: &mut Updates<'_>, mut see: impl FnMut(Event)) -> Result<StopReason> {
+    let end = poll_fn(|cx| {
+        loop {
+            match ready!(run.poll_next_unpin(cx)) {
+                None => return Poll::Ready(Err(no_end())),
+                Some(Ok(Update::Done(stop))) => return Poll::Ready(Ok(stop)),
+                Some(Ok(Update::Event(event))) => see(event),
+                Some(Ok(Update::Delta(_))) => (),
+                Some(Err(error)) => return Poll::Ready(Err(error)),
+            }
+        }
+    });
+    let stop = end.await?;
+    ended(run, stop).await
+}
+
 /// A run's next update. With the end it checks that nothing follows.
 pub(crate) async fn next_update(run: &mut Updates<'_>) -> Result<Update> {
     match run.next().await {

@@ -21,7 +21,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// The JSON Schema of a type.
+    /// The JSON Schema of a type. Its properties are sorted by name, unless `serde_json` has its feature `preserve_order`:
+    /// then they are in the order of the fields. Models mostly write them as they are ordered.
     pub fn of<T: JsonSchema>() -> Self {
         Self::JsonSchema { name: T::schema_name().into_owned(), schema: schemars::schema_for!(T).to_value() }
     }

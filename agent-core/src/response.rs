@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::{
-    ChatMessage, Content, Error, ErrorKind, Event, Result, Role, StopReason, Update, Updates, Usage, draft::push,
-    emitter::next_update,
+    ChatMessage, Content, Error, ErrorKind, Event, Result, Role, StopReason, Updates, Usage, draft::push,
+    emitter::drain,
 };
 
 /// What a run came to: its events, the tokens they report, and why it ended.
@@ -25,13 +25,8 @@ impl AgentResponse {
     /// The run's, and [`ErrorKind::Contract`] if it has no end or goes on after it.
     pub async fn collect(mut updates: Updates<'_>) -> Result<Self> {
         let mut fold = Fold::default();
-        loop {
-            match next_update(&mut updates).await? {
-                Update::Delta(_) => (),
-                Update::Event(event) => fold.add(event),
-                Update::Done(stop) => return Ok(fold.end(stop)),
-            }
-        }
+        let stop = drain(&mut updates, |event| fold.add(event)).await?;
+        Ok(fold.end(stop))
     }
 
     /// The text of the last assistant message that has any; empty if none has.

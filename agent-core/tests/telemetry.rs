@@ -3,10 +3,14 @@
 #[path = "support/spans.rs"]
 mod spans;
 
+use std::sync::Arc;
+
 use agent_core::{
     AgentExt, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, ChatOptions, ChatRequest, ChatUpdate, Content,
     Error, ErrorKind, Format, Instructions, MemoryStore, ParallelAgent, Result, Role, RunContext, Runner, Session,
-    StopReason, ToolCall, ToolContext, ToolOutput, Update, Usage, agent_tool, testing::ScriptedClient, tool_fn,
+    StopReason, ToolCall, ToolContext, ToolOutput, Update, Usage, agent_tool,
+    testing::{PairingClient, ScriptedClient},
+    tool_fn,
 };
 use futures::{StreamExt, stream, stream::BoxStream};
 use serde_json::{Value, json};
@@ -95,6 +99,17 @@ async fn a_run_holds_its_agent_which_holds_its_model_and_tool_calls() {
     chat.otel.kind=client
     chat.otel.name=chat scripted
     ");
+}
+
+#[tokio::test]
+async fn the_service_is_shown_if_it_is_known() {
+    let (spans, _guard) = Spans::capture();
+    let client: Box<dyn ChatClient> = Box::new(Arc::new(PairingClient::new(Failing)));
+    let agent = ChatAgent::new("painter", client, ChatAgentOptions::default());
+
+    agent.ask(&mut Session::new(), "hi").await.unwrap_err();
+
+    assert!(spans.fields().lines().any(|line| line == "chat.gen_ai.provider.name=fail.ing"));
 }
 
 #[tokio::test]
@@ -278,6 +293,10 @@ struct Failing;
 impl ChatClient for Failing {
     fn model(&self) -> &'static str {
         "failing"
+    }
+
+    fn provider(&self) -> Option<&str> {
+        Some("fail.ing")
     }
 
     fn stream(&self, _: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {

@@ -58,10 +58,9 @@ impl LoopContext<'_> {
     pub fn digest(&self) -> u64 {
         let step = self.run.path().last();
         let begun = step.and_then(|step| {
-            let cut_off = || cut_off(self.session, &step.name, self.earlier, self.last);
-            let known = Progress::interrupted_digest(self.session, &step.name);
             // Beside a branch's messages are those of others.
-            if self.run.is_branch() { known } else { known.or_else(cut_off) }
+            let cut_off = (!self.run.is_branch()).then(|| cut_off(self.session, &step.name, self.earlier, self.last));
+            cut_off.flatten().or_else(|| Progress::interrupted_digest(self.session, &step.name))
         });
         digest(begun, self.last)
     }

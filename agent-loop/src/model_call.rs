@@ -66,7 +66,7 @@ impl Patience {
     async fn call(self, client: &dyn ChatClient, request: &ChatRequest, run: &RunContext) -> Result<ChatResponse> {
         run.take_model_call().map_err(Interrupted)?;
         let model = request.options.model.as_deref().unwrap_or(client.model());
-        let span = telemetry::chat(model);
+        let span = telemetry::chat(client, model);
         let answer = self.listen(client, request.clone(), run).instrument(span.clone()).await;
         match &answer {
             Ok(answer) => telemetry::tokens(&span, answer.usage),

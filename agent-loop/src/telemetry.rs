@@ -1,6 +1,6 @@
 //! Spans of iterations and evaluations; see [`RunContext::with_content_in_spans`] for what they may show.
 
-use agent_core::{ChatMessage, Error, Result, RunContext, StopReason, Usage};
+use agent_core::{ChatClient, ChatMessage, Error, Result, RunContext, StopReason, Usage};
 use tracing::{Span, field::Empty, info_span};
 
 use crate::{Interrupted, LoopEvaluation, Verdict};
@@ -39,12 +39,13 @@ pub(crate) fn tokens(span: &Span, usage: Usage) {
 }
 
 /// A call of a model beside the agent's own.
-pub(crate) fn chat(model: &str) -> Span {
+pub(crate) fn chat(client: &dyn ChatClient, model: &str) -> Span {
     info_span!(
         "chat",
         otel.name = %format_args!("chat {model}"),
         otel.kind = "client",
         gen_ai.operation.name = "chat",
+        gen_ai.provider.name = client.provider(),
         gen_ai.request.model = model,
         gen_ai.usage.input_tokens = Empty,
         gen_ai.usage.output_tokens = Empty,

@@ -6,13 +6,14 @@ mod spans;
 use std::num::NonZeroU32;
 
 use agent_core::{
-    AgentExt, ChatAgent, ChatAgentOptions, ChatMessage, Error, ErrorKind, RunContext, Session, StopReason, Usage,
+    AgentExt, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, ChatRequest, ChatUpdate, Error, ErrorKind, Result,
+    RunContext, Session, StopReason, Usage,
     testing::{ScriptedAgent, ScriptedClient},
 };
 use agent_loop::{
     ContextMode, Judge, LoopAgent, LoopContext, LoopEvaluation, LoopOptions, evaluate_async_fn, evaluate_fn,
 };
-use futures::FutureExt;
+use futures::{FutureExt, StreamExt, stream, stream::BoxStream};
 
 use crate::spans::Spans;
 
@@ -98,6 +99,33 @@ async fn a_judge_s_model_call_is_inside_its_evaluation() {
         evaluate judge agent.iteration=1 error.type=Evaluator otel.status_code=ERROR
           chat scripted error.type=Contract otel.status_code=ERROR
     ");
+}
+
+#[tokio::test]
+async fn a_judge_s_model_call_shows_its_service() {
+    struct Down;
+
+    impl ChatClient for Down {
+        fn model(&self) -> &'static str {
+            "down"
+        }
+
+        fn provider(&self) -> Option<&str> {
+            Some("a service")
+        }
+
+        fn stream(&self, _: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
+            stream::empty().boxed()
+        }
+    }
+
+    let (spans, _guard) = Spans::capture();
+    let agent = LoopAgent::new("refine", ScriptedAgent::new("writer").says("draft"), LoopOptions::default())
+        .evaluator(Judge::new(Down));
+
+    agent.ask(&mut Session::new(), "write").await.unwrap_err();
+
+    assert!(spans.fields().lines().any(|line| line == "chat.gen_ai.provider.name=a service"));
 }
 
 #[tokio::test]

@@ -103,15 +103,16 @@ mod tests {
             ("GEMINI_API_KEY", "k"),
             ("GEMINI_BASE_URL", HERE),
         ]);
-        for (name, model) in [
-            ("openai:gpt-test", "gpt-test"),
-            ("openai-responses:gpt-test", "gpt-test"),
-            ("openai-compatible:org/model:free", "org/model:free"),
-            ("anthropic:claude-test", "claude-test"),
-            ("gemini:gemini-test", "gemini-test"),
-            ("ollama:qwen3:0.6b", "qwen3:0.6b"),
+        for (name, provider, model) in [
+            ("openai:gpt-test", "openai", "gpt-test"),
+            ("openai-responses:gpt-test", "openai", "gpt-test"),
+            ("openai-compatible:org/model:free", "openai", "org/model:free"),
+            ("anthropic:claude-test", "anthropic", "claude-test"),
+            ("gemini:gemini-test", "gcp.gemini", "gemini-test"),
+            ("ollama:qwen3:0.6b", "ollama", "qwen3:0.6b"),
         ] {
-            assert_eq!(client_from_vars(name, None, &set).map(|client| client.model().to_owned()).unwrap(), model);
+            let client = client_from_vars(name, None, &set).unwrap();
+            assert_eq!((client.provider(), client.model()), (Some(provider), model));
         }
     }
 

@@ -120,6 +120,10 @@ impl ChatClient for Limited {
         self.client.model()
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.client.provider()
+    }
+
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         let answer = stream::once(async move {
             let permit = self.admit().await;
@@ -185,6 +189,12 @@ mod tests {
         drop(first);
         outcome(&client, ask("?")).await.1.unwrap();
         outcome(&client, ask("?")).await.1.unwrap();
+    }
+
+    #[test]
+    fn it_is_called_what_the_limited_client_is() {
+        let client = Limited::new(answers(0), LimitedOptions::default());
+        assert_eq!((client.provider(), client.model()), (Some("a script"), "scripted"));
     }
 
     #[tokio::test(start_paused = true)]

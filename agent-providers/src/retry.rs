@@ -115,6 +115,10 @@ impl ChatClient for Retry {
         self.client.model()
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.client.provider()
+    }
+
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         let answer = self.client.stream(request.clone());
         let trying = Trying { retry: self, request, attempt: 1, answer, told: false };

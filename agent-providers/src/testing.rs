@@ -33,6 +33,10 @@ impl ChatClient for Script {
         "scripted"
     }
 
+    fn provider(&self) -> Option<&str> {
+        Some("a script")
+    }
+
     fn stream(&self, _request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         self.asked.lock().unwrap().push(Instant::now());
         let answer = self.answers.lock().unwrap().pop_front().expect("the script has an answer");

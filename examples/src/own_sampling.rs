@@ -13,6 +13,10 @@ impl<C: ChatClient> ChatClient for OwnSampling<C> {
         self.0.model()
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.0.provider()
+    }
+
     fn stream(&self, mut request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         request.options = ChatOptions { temperature: None, seed: None, max_output_tokens: None, ..request.options };
         self.0.stream(request)

@@ -86,8 +86,7 @@ async fn ask(
     if let Err(stop) = cx.take_model_call() {
         return Ok(Err(stop));
     }
-    let model = request.options.model.as_deref().unwrap_or(agent.client.model());
-    let span = telemetry::chat(model, turn, cx, &request);
+    let span = telemetry::chat(&*agent.client, turn, cx, &request);
     let mut answer = match listen(agent, out, request).instrument(span.clone()).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(stop)) => {

@@ -9,7 +9,9 @@ mod content;
 
 use tracing::{Span, field::Empty, info_span};
 
-use crate::{ChatRequest, ChatResponse, Error, Format, RunContext, StopReason, ToolCall, ToolOutput, Usage};
+use crate::{
+    ChatClient, ChatRequest, ChatResponse, Error, Format, RunContext, StopReason, ToolCall, ToolOutput, Usage,
+};
 
 /// A run on a stored session: what its agent does is inside.
 pub(crate) fn run(author: &str, session: &str, cx: &RunContext) -> Span {
@@ -44,13 +46,15 @@ pub(crate) fn agent(author: &str, cx: &RunContext) -> Span {
 }
 
 /// A call of a model.
-pub(crate) fn chat(model: &str, step: u32, cx: &RunContext, request: &ChatRequest) -> Span {
+pub(crate) fn chat(client: &dyn ChatClient, step: u32, cx: &RunContext, request: &ChatRequest) -> Span {
     let options = &request.options;
+    let model = options.model.as_deref().unwrap_or(client.model());
     let span = info_span!(
         "chat",
         otel.name = %format_args!("chat {model}"),
         otel.kind = "client",
         gen_ai.operation.name = "chat",
+        gen_ai.provider.name = client.provider(),
         gen_ai.request.model = model,
         gen_ai.request.temperature = options.temperature,
         gen_ai.request.top_p = options.top_p,

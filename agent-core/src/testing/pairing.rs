@@ -24,6 +24,10 @@ impl<C: ChatClient> ChatClient for PairingClient<C> {
         self.inner.model()
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.inner.provider()
+    }
+
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         match check(&request.messages) {
             Ok(()) => self.inner.stream(request),

@@ -42,8 +42,6 @@ pub(super) struct Run<'a> {
     owed: Option<Usage>,
     /// Whether the next pass is the rest of one that was cut off.
     is_rest: bool,
-    /// What that one had come to.
-    cut_off: Option<u64>,
 }
 
 impl<'a> Run<'a> {
@@ -84,8 +82,7 @@ impl<'a> Run<'a> {
         let (step, changes, owed) = (None, Vec::new(), None);
         let mut notes = String::new();
         earlier.iter().filter_map(|iteration| iteration.feedback.as_deref()).for_each(|text| note(&mut notes, text));
-        let (is_rest, cut_off) = (false, None);
-        Self { agent, out, iteration, earlier, notes, progress, stored, step, changes, owed, is_rest, cut_off }
+        Self { agent, out, iteration, earlier, notes, progress, stored, step, changes, owed, is_rest: false }
     }
 
     /// Ends the last iteration and begins this one, in one event; none if there is nothing to say or take back.
@@ -146,10 +143,11 @@ impl<'a> Run<'a> {
         self.progress.partial += last.usage;
         last.usage = self.progress.partial;
         if std::mem::take(&mut self.is_rest) {
-            self.cut_off = cut_off(session, &self.agent.name, &self.earlier, &last);
+            let begun = cut_off(session, &self.agent.name, &self.earlier, &last);
+            self.progress.digest = begun.or(self.progress.digest);
         }
         if last.stop.is_suspended() {
-            self.progress.digest = Some(self.digest(&last));
+            self.progress.digest = Some(digest(self.progress.digest, &last));
         }
         Ok(last)
     }
@@ -225,19 +223,13 @@ impl<'a> Run<'a> {
         if let (ContextMode::Fresh, Some(feedback)) = (self.agent.options.context, &feedback) {
             note(&mut self.notes, feedback);
         }
-        let digest = self.digest(&last);
-        self.progress.digest = None;
+        let digest = digest(self.progress.digest.take(), &last);
         let usage = std::mem::take(&mut self.progress.partial);
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let record = IterationRecord { digest, by, feedback, millis, usage };
         self.step = Some(record.to_json());
         let IterationRecord { by, feedback, .. } = record;
         self.earlier.push(Iteration { response: AgentResponse { usage, ..last }, by, feedback, digest });
-    }
-
-    /// What the whole pass came to, of which this is the end.
-    fn digest(&mut self, last: &AgentResponse) -> u64 {
-        digest(self.progress.digest.or(self.cut_off.take()), last)
     }
 
     /// Whether the cap allows no iteration after this one.

@@ -67,6 +67,10 @@ impl ChatClient for Ollama {
         &self.model
     }
 
+    fn provider(&self) -> Option<&str> {
+        Some(PROVIDER)
+    }
+
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         let model = request.options.model.as_ref().unwrap_or(&self.model).clone();
         let call = map::body(&request, &model).map(|body| Call {

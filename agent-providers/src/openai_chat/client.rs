@@ -84,6 +84,10 @@ impl ChatClient for OpenAi {
         &self.model
     }
 
+    fn provider(&self) -> Option<&str> {
+        Some("openai")
+    }
+
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         let model = request.options.model.as_ref().unwrap_or(&self.model).clone();
         let call = map::body(&request, &model, self.flavor, self.http.service()).map(|body| Call {

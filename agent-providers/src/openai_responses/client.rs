@@ -62,6 +62,10 @@ impl ChatClient for OpenAiResponses {
         &self.model
     }
 
+    fn provider(&self) -> Option<&str> {
+        Some("openai")
+    }
+
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         let model = request.options.model.as_ref().unwrap_or(&self.model).clone();
         let call = map::body(&request, &model, self.http.service()).map(|body| Call {

@@ -70,6 +70,10 @@ impl ChatClient for RecordedClient {
         &self.model
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.client.as_ref()?.provider()
+    }
+
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         let model = request.options.model.as_ref().unwrap_or(&self.model).clone();
         let form = match normal::form(&request, &model) {

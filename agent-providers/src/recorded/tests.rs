@@ -33,6 +33,7 @@ async fn a_replay_repeats_every_update_of_the_record() {
     ]);
     let recorded = Recorded::open(&path, CassetteMode::Record).unwrap();
     let trial = recorded.trial("case", 0, script);
+    assert_eq!((trial.provider(), trial.model()), (Some("a script"), "scripted"));
     let mut live = Vec::new();
     for text in ["same", "same", "other"] {
         live.push(updates(&trial, ask(text)).await);
@@ -45,6 +46,7 @@ async fn a_replay_repeats_every_update_of_the_record() {
     let text = fs::read_to_string(&path).unwrap();
     let from_text = Recorded::replay(&text).unwrap().replay_trial("case", 0);
     assert_eq!((from_text.model(), from_file.model()), ("scripted", "scripted"));
+    assert_eq!((from_text.provider(), from_file.provider()), (None, Some("a script")));
     for client in [from_file, from_text] {
         // Another order, because parallel calls have none: equal requests are counted, others do not matter.
         assert_eq!(updates(&client, ask("other")).await, live[2]);

@@ -84,6 +84,10 @@ impl<C: ChatClient> ChatClient for Counted<C> {
         self.client.model()
     }
 
+    fn provider(&self) -> Option<&str> {
+        self.client.provider()
+    }
+
     fn stream(&self, request: ChatRequest) -> BoxStream<'_, Result<ChatUpdate>> {
         self.hits.fetch_add(1, Ordering::Relaxed);
         self.client.stream(request).map_err(as_setup).boxed()
