@@ -58,9 +58,11 @@ impl LoopContext<'_> {
     pub fn digest(&self) -> u64 {
         let step = self.run.path().last();
         let begun = step.and_then(|step| {
-            // Beside a branch's messages are those of others.
-            let cut_off = (!self.run.is_branch()).then(|| cut_off(self.session, &step.name, self.earlier, self.last));
-            cut_off.flatten().or_else(|| Progress::interrupted_digest(self.session, &step.name))
+            let cut_off = || cut_off(self.session, &step.name, self.earlier, self.last);
+            // What was kept first: a loop in the pass may have forgotten messages since. Beside a branch's messages are
+            // those of others.
+            let kept = Progress::interrupted_digest(self.session, &step.name);
+            if self.run.is_branch() { kept } else { kept.or_else(cut_off) }
         });
         digest(begun, self.last)
     }

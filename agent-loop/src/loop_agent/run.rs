@@ -143,8 +143,8 @@ impl<'a> Run<'a> {
         self.progress.partial += last.usage;
         last.usage = self.progress.partial;
         if std::mem::take(&mut self.is_rest) {
-            let begun = cut_off(session, &self.agent.name, &self.earlier, &last);
-            self.progress.digest = begun.or(self.progress.digest);
+            let begun = || cut_off(session, &self.agent.name, &self.earlier, &last);
+            self.progress.digest = self.progress.digest.or_else(begun);
         }
         if last.stop.is_suspended() {
             self.progress.digest = Some(digest(self.progress.digest, &last));

@@ -2,14 +2,14 @@
 
 use agent_core::{
     Agent, AgentExt, ChatAgent, ChatAgentOptions, ChatClient, ChatMessage, Draft, Role, RunContext, Session,
-    StopReason, ToolContext, Usage, tool_fn,
+    StopReason, ToolContext, Usage, testing::ScriptedClient, tool_fn,
 };
 use agent_loop::{ContextMode, LoopAgent, LoopEvaluation, Stalled, evaluate_async_fn, evaluate_fn};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{
-    Count, Log, acts, asked, boom, cap, client_fn, cut, fresh, go, never, noted, outcome, reloaded, response, said,
-    says, tool_turn, try_go, until,
+    Count, Log, acts, asked, boom, cap, chat, client_fn, cut, fresh, gated, go, never, noted, outcome, reloaded,
+    response, said, says, tool_turn, try_go, until,
 };
 
 /// E3: between iterations.
@@ -183,5 +183,37 @@ async fn the_rest_of_a_pass_is_no_repetition_of_an_earlier_one() {
             );
             assert_eq!(digests(&session) != digests(&whole), answered, "cut after {cuts}, {options:?}");
         }
+    }
+}
+
+/// C3, D2: what a guard is told of a pass is what is kept of it, also if a loop in it forgot messages before it was interrupted.
+#[tokio::test]
+async fn a_guard_sees_the_digest_that_is_kept() {
+    for (outer, inner) in [(cap(2), fresh(3)), (fresh(2), fresh(3)), (cap(2), cap(3))] {
+        let client = ScriptedClient::new()
+            .says("1")
+            .says("2")
+            .calls("c", "pay", json!({}))
+            .says("3")
+            .says("4")
+            .says("5")
+            .says("6");
+        let (pay, _) = gated("pay");
+        let objects = || evaluate_fn("e", |_| LoopEvaluation::feedback("more"));
+        let inner = LoopAgent::new("inner", chat("a", &client).tool(pay), inner).evaluator(objects());
+        let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let noted = seen.clone();
+        let guard = evaluate_fn("guard", move |cx| {
+            noted.lock().unwrap().push(cx.digest());
+            LoopEvaluation::Satisfied
+        });
+        let agent = LoopAgent::new("loop", inner, outer).evaluator(guard).evaluator(objects());
+        let mut session = asked("go");
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::AwaitingApproval);
+        let mut session = reloaded(&session);
+        session.push(ChatMessage::approve("c"));
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::IterationLimit);
+        let kept: Vec<_> = outcome(&session).iterations.iter().map(|record| record.digest).collect();
+        assert_eq!(*seen.lock().unwrap(), kept, "{outer:?}");
     }
 }
