@@ -153,6 +153,22 @@ fn a_broken_line_of_json_is_shown_with_its_place() {
 }
 
 #[test]
+fn what_nests_too_deep_is_refused() {
+    let metadata = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let not = |depth: usize| format!("{}{{\"contains\":{{\"all\":[\"y\"]}}}}{}", "{\"not\":".repeat(depth), "}".repeat(depth));
+    let read = |metadata: String, check: String| {
+        let case = format!(r#"{{"id":"a","input":{{"text":"x"}},"metadata":{{"m":{metadata}}},"checks":[{check}]}}"#);
+        let set = format!(r#"{{"schema":"agent-eval/1","name":"deep","cases":[{case}]}}"#);
+        EvalSet::parse(&set, SetFormat::Json, "deep.json").map_err(|error| format!("{error:#}"))
+    };
+    assert!(read(metadata(50), not(50)).is_ok());
+    for (metadata, check) in [(metadata(100_000), not(1)), (metadata(1), not(100_000))] {
+        let error = read(metadata, check).unwrap_err();
+        assert!(error.ends_with(": more than 100 lists and objects in one another"), "{error}");
+    }
+}
+
+#[test]
 fn a_broken_table_is_shown_with_its_record() {
     let read = |text: &str| EvalSet::parse(text, SetFormat::Csv, "my cases.csv").map_err(|error| error.to_string());
     insta::assert_snapshot!(read("id,input,expectd\na,x,1\n").unwrap_err(), @"my cases.csv:1:3: unknown column `expectd`; did you mean `expected`? known are `id`, `input`, `expected`, `tags`, `split`, `group`, `repeats`, `contains`, `regex`, `state.KEY`, `metadata.KEY`");

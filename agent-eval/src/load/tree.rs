@@ -56,7 +56,7 @@ impl Tree {
             let what = what.split(" at line ").next().unwrap_or(&what);
             return Err(error_at(file, spot, format!("no JSON: {what}")));
         }
-        Scanner { file, text, at: 0, seen: 0, spot: first }.value()
+        Scanner { file, text, at: 0, seen: 0, spot: first, depth: 0 }.value()
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Tree> {
@@ -104,7 +104,7 @@ fn plain(error: &serde_saphyr::Error) -> String {
     // The place is said before it.
     let what = text.rsplit_once(" at line ").map_or(text.lines().next().unwrap_or_default(), |(what, _)| what);
     if what.starts_with("budget breached") {
-        return "the document is too large; write a large set as JSONL, or as a folder".to_owned();
+        return "the document is too large, or nests too deep; write a large set as JSONL, or as a folder".to_owned();
     }
     match what.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(',').next()) {
         Some(key) => format!("`{key}` is given twice; take one out"),
@@ -218,12 +218,21 @@ struct Scanner<'a> {
     /// How far `spot` has come.
     seen: usize,
     spot: Spot,
+    /// How many lists and objects are around this place.
+    depth: u32,
 }
+
+/// The most lists and objects in one another: what is read is walked by functions that call themselves.
+const DEEPEST: u32 = 100;
 
 impl Scanner<'_> {
     fn value(&mut self) -> Result<Tree> {
         self.space();
         let spot = self.spot();
+        if self.depth == DEEPEST {
+            return Err(error_at(self.file, spot, format!("more than {DEEPEST} lists and objects in one another")));
+        }
+        self.depth += 1;
         let node = match self.text.as_bytes()[self.at] {
             b'{' => {
                 let mut entries: Vec<(Spot, String, Tree)> = Vec::new();
@@ -249,6 +258,7 @@ impl Scanner<'_> {
             }
             _ => Node::Leaf(self.leaf()?),
         };
+        self.depth -= 1;
         Ok(Tree { spot, node })
     }
 
