@@ -1,4 +1,4 @@
-//! Texts for models, kept short, and texts of models, read kindly.
+//! Texts for models, kept short, and those that say nothing.
 
 /// Whether there is nothing but white space.
 pub(crate) fn is_blank(text: &str) -> bool {

@@ -32,8 +32,8 @@ impl Known {
     }
 }
 
-/// Prints how many trials there would be beside those that are kept, and the tokens and the time that they would take if they were as those of
-/// the baseline or, without one, of the latest run of the set. No subject is made.
+/// Prints how many trials there would be beside those that are kept, and the tokens and the time that they would take if
+/// they were as those of the baseline or, without one, of the latest run of the set. No subject is made.
 pub(super) fn print_plan(
     place: &Place,
     chosen: &[(&SetFile, Vec<&EvalCase>)],

@@ -10,7 +10,7 @@ use agent_core::{Result, RunContext, Session, Spent, Step, Steps};
 use serde::Serialize;
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
-use super::parts::{LARGEST, size, split, too_large};
+use super::parts::{LARGEST, LIMIT, largest, size, split, too_large};
 
 /// How long a run is kept that nobody goes on with: its turn may go on in another process.
 const KEPT: Duration = Duration::from_hours(1);
@@ -27,6 +27,8 @@ struct State {
     parked: Option<Parked>,
     /// At most so many bytes the session is as it is stored: what it was, and what came since.
     bytes: usize,
+    /// At most so many of them are in one of its parts.
+    largest: usize,
 }
 
 /// Steps that stand still between two attempts.
@@ -38,7 +40,7 @@ pub(super) struct Parked {
 impl Live {
     /// `bytes`: those of the stored session.
     pub(super) fn new(steps: Steps, parked: Option<Parked>, bytes: usize) -> Arc<Self> {
-        Arc::new(Self(AsyncMutex::new(State { steps, taken: 0, parked, bytes }.resumed())))
+        Arc::new(Self(AsyncMutex::new(State { steps, taken: 0, parked, bytes, largest: bytes }.resumed())))
     }
 
     /// Asks the steps for something.
@@ -54,11 +56,12 @@ impl Live {
         if length(step) > LARGEST {
             return Err(too_large("a step"));
         }
-        if state.bytes + more > LARGEST {
+        if state.bytes + more > LIMIT || state.largest + more > LARGEST {
             // One of its parts may be too large, or all together. What was rewound still counts: now exactly.
             let mut session = state.steps.session().clone();
             session.apply(event);
-            state.bytes = size(&split(&session)?).saturating_sub(more);
+            let parts = split(&session)?;
+            (state.bytes, state.largest) = (size(&parts).saturating_sub(more), largest(&parts));
         }
         Ok(())
     }
@@ -69,7 +72,9 @@ impl Live {
         if let Some(step) = step {
             state.steps.accept(step);
             if let Step::Event { event, .. } = step {
-                state.bytes += length(event);
+                let more = length(event);
+                state.bytes += more;
+                state.largest += more;
             }
         }
         state.taken += 1;

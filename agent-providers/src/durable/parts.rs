@@ -71,10 +71,10 @@ pub(super) fn split(session: &Session) -> Result<Parts> {
     whole["messages"] = Value::Array(Vec::new());
     let head = Head { pieces: parts.len(), session: whole };
     parts.insert(HEAD, serde_json::to_string(&head).map_err(failed)?);
-    match parts.values().map(String::len).max() {
-        Some(length) if length > LARGEST => Err(too_large("a message, or a state,")),
-        Some(_) | None => Ok(parts),
+    if largest(&parts) > LARGEST {
+        return Err(too_large("a message, or a state,"));
     }
+    Ok(parts)
 }
 
 /// That this is too large for one value.
@@ -90,6 +90,11 @@ pub(super) fn too_large(what: &str) -> Error {
 /// How many bytes they are.
 pub(super) fn size(parts: &Parts) -> usize {
     parts.values().map(String::len).sum()
+}
+
+/// How many bytes the largest of them is.
+pub(super) fn largest(parts: &Parts) -> usize {
+    parts.values().map(String::len).max().unwrap_or_default()
 }
 
 /// The keys of the pieces that this head tells of.

@@ -1,10 +1,16 @@
 //! Where results are written.
 
-use std::{fs, io, path::Path, process};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process,
+};
 
-/// A file for results. Those of an earlier run stay there until the new ones are whole.
+/// A file for results. Those of an earlier run stay there until the new ones are whole, and a link stays one.
 pub(super) struct Results<'a> {
     path: &'a Path,
+    /// To what a link leads.
+    file: PathBuf,
 }
 
 impl<'a> Results<'a> {
@@ -15,22 +21,23 @@ impl<'a> Results<'a> {
             let what = format!("it is a folder; name a file in it, such as `--json {}`", inside.display());
             return Err(format!("write results to `{shown}`: {what}"));
         }
-        let results = Self { path };
+        let results = Self { path, file: fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()) };
         results.with_new("", |new| fs::remove_file(new))?;
         Ok(results)
     }
 
     pub(super) fn write(&self, text: &str) -> Result<(), String> {
-        self.with_new(text, |new| fs::rename(new, self.path))
+        self.with_new(text, |new| fs::rename(new, &self.file))
     }
 
     /// Writes a file beside it, and does something with that. A device has none beside it.
     fn with_new(&self, text: &str, then: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), String> {
-        let new = self.path.with_added_extension(format!("{}.new", process::id()));
-        let written = if self.path.exists() && !self.path.is_file() {
-            fs::write(self.path, text)
+        let file = &self.file;
+        let new = file.with_added_extension(format!("{}.new", process::id()));
+        let written = if file.exists() && !file.is_file() {
+            fs::write(file, text)
         } else {
-            let absent = self.path.parent().filter(|dir| !dir.exists());
+            let absent = file.parent().filter(|dir| !dir.exists());
             absent.map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&new, text)).and_then(|()| then(&new))
         };
         written.map_err(|error| {
@@ -56,6 +63,18 @@ mod tests {
         results.write("new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        Results::at(&link).unwrap().write("new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
     }
 
     #[cfg(unix)]
