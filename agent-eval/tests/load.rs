@@ -155,7 +155,9 @@ fn a_broken_line_of_json_is_shown_with_its_place() {
 #[test]
 fn what_nests_too_deep_is_refused() {
     let metadata = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-    let not = |depth: usize| format!("{}{{\"contains\":{{\"all\":[\"y\"]}}}}{}", "{\"not\":".repeat(depth), "}".repeat(depth));
+    let not = |depth: usize| {
+        format!("{}{{\"contains\":{{\"all\":[\"y\"]}}}}{}", "{\"not\":".repeat(depth), "}".repeat(depth))
+    };
     let read = |metadata: String, check: String| {
         let case = format!(r#"{{"id":"a","input":{{"text":"x"}},"metadata":{{"m":{metadata}}},"checks":[{check}]}}"#);
         let set = format!(r#"{{"schema":"agent-eval/1","name":"deep","cases":[{case}]}}"#);

@@ -22,7 +22,7 @@ pub(crate) fn cut_off(session: &Session, name: &str, earlier: &[Iteration], last
         None => 0,
         // A pass that was told nothing begins where nobody can see it.
         Some(Iteration { feedback: None, .. }) => return None,
-        Some(_) => since.iter().rposition(|message| message.author.as_deref() == Some(name))? + 1,
+        Some(_) => since.iter().rposition(|m| m.role == Role::User && m.author.as_deref() == Some(name))? + 1,
     };
     let (all, rest) = (said(&since[start..]).count(), said(last.messages()).count());
     let before = all.checked_sub(rest).filter(|before| *before > 0)?;

@@ -161,9 +161,9 @@ fn looker() -> impl ChatClient + 'static {
 /// C3, E3, E4: of a pass that was cut off, what it had done counts, too; else the rest could pass for a repetition.
 #[tokio::test]
 async fn the_rest_of_a_pass_is_no_repetition_of_an_earlier_one() {
-    for options in [cap(4), fresh(4)] {
+    for (options, name) in [(cap(4), "a"), (fresh(4), "a"), (cap(4), "loop")] {
         let look = tool_fn("look", "Looks.", |_: Value, _: ToolContext| async { Ok("nothing") });
-        let looker = ChatAgent::new("a", looker(), ChatAgentOptions::default()).tool(look);
+        let looker = ChatAgent::new(name, looker(), ChatAgentOptions::default()).tool(look);
         let objects = evaluate_fn("e", |_| LoopEvaluation::feedback("more"));
         let agent = LoopAgent::new("loop", looker, options).evaluator(Stalled::new(2)).evaluator(objects);
         let digests = |session: &Session| outcome(session).iterations.iter().map(|i| i.digest).collect::<Vec<_>>();
