@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::{
     codes::{Fault, Outcome},
-    place::Place,
+    place::{Place, name_of},
 };
 use crate::{
     Baseline, Report, ReportOptions, RunLog,
@@ -35,7 +35,8 @@ impl Bless {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("it has {}", listed(&known)),
             };
-            return Err(Fault::setup(format!("bless set `{unknown}`: the run has no such set; {hint}")));
+            let run = name_of(log.dir());
+            return Err(Fault::setup(format!("bless set `{unknown}`: the run `{run}` has no such set; {hint}")));
         }
         // All or none: a set that cannot be blessed keeps the others as they are.
         let baselines = names.iter().map(|name| Baseline::bless(&report, name)).collect::<Result<Vec<_>, _>>()?;

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::codes::{Fault, Outcome};
+use super::{
+    codes::{Fault, Outcome},
+    place::name_of,
+};
 use crate::{RunLog, Trial, TrialKey, text::nearest};
 
 /// The trials that a name means, in order: `[set::]case` all of a case, `[set::]case#repeat` one.
@@ -18,7 +21,8 @@ pub(super) fn named(log: &RunLog, name: &str) -> Outcome<Vec<Trial>> {
     }
     if found.is_empty() {
         return Err(Fault::setup(format!(
-            "find trial `{name}`: the run has no such trial; without `#N` all of a case are meant, and `--resume` runs what is missing"
+            "find trial `{name}`: the run `{}` has no such trial; without `#N` all of a case are meant, and `--resume` runs what is missing",
+            name_of(log.dir())
         )));
     }
     Ok(found.into_values().collect())
@@ -53,7 +57,8 @@ fn case_of(log: &RunLog, name: &str) -> Outcome<(Case, Option<u32>)> {
                     Some(meant) => format!("did you mean `{meant}`?"),
                     None => "`report RUN` shows its cases".to_owned(),
                 };
-            Err(Fault::setup(format!("find case `{name}`: the run has none of this name; {hint}")))
+            let run = name_of(log.dir());
+            Err(Fault::setup(format!("find case `{name}`: the run `{run}` has none of this name; {hint}")))
         }
         [(set, case), ..] => {
             let what = format!("find case `{name}`: several sets have it; write `{set}::{case}`");

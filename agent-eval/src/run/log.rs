@@ -50,6 +50,12 @@ impl RunLog {
         Ok(Self { dir, manifest, sets })
     }
 
+    /// Where it is.
+    #[cfg(feature = "cli")]
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// What was run, with what.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest

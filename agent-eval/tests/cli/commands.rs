@@ -261,7 +261,7 @@ fn a_trial_is_shown_as_what_happened() {
     -> 0
     "#);
     insta::assert_snapshot!(workspace.eval(&["diff", "it", "flaky", "x"]).timeless(), @r#"
-    error: find case `flaky`: the run has none of this name; `report RUN` shows its cases
+    error: find case `flaky`: the run `it` has none of this name; `report RUN` shows its cases
     -> 96
     "#);
     insta::assert_snapshot!(workspace.eval(&["diff", "it", "case-2#0", "case-2#1"]).timeless(), @r#"

@@ -169,16 +169,16 @@ fn unknown_runs_and_cases_are_named_with_what_was_meant() {
     error: find the run `munday` in target/evals: did you mean `monday`?
     -> 96
 
-    error: find case `cas-0`: the run has none of this name; did you mean `case-0`?
+    error: find case `cas-0`: the run `monday` has none of this name; did you mean `case-0`?
     -> 96
 
-    error: find trial `case-0#7`: the run has no such trial; without `#N` all of a case are meant, and `--resume` runs what is missing
+    error: find trial `case-0#7`: the run `monday` has no such trial; without `#N` all of a case are meant, and `--resume` runs what is missing
     -> 96
 
-    error: find case `small::case-1`: the run has none of this name; did you mean `small::case-0`?
+    error: find case `small::case-1`: the run `monday` has none of this name; did you mean `small::case-0`?
     -> 96
 
-    error: bless set `smal`: the run has no such set; did you mean `small`?
+    error: bless set `smal`: the run `monday` has no such set; did you mean `small`?
     -> 96
 
     error: advise a cap for run `monday`: it has no loop; name a run of a set whose subject is one
