@@ -240,10 +240,13 @@ where
     }
 }
 
-fn read_arguments<Args: DeserializeOwned>(call: &ToolCall) -> serde_json::Result<Args> {
+/// The arguments; an error tells which of them is wrong.
+fn read_arguments<Args: DeserializeOwned>(
+    call: &ToolCall,
+) -> Result<Args, serde_path_to_error::Error<serde_json::Error>> {
     match &call.arguments {
-        Value::Null => Args::deserialize(json!({})),
-        arguments => Args::deserialize(arguments),
+        Value::Null => serde_path_to_error::deserialize(json!({})),
+        arguments => serde_path_to_error::deserialize(arguments),
     }
 }
 

@@ -87,6 +87,7 @@ async fn whatever_a_tool_comes_to_is_a_result_that_the_model_reads() {
         with_args("c3", "add", json!({"b": 2})),
         with_args("c4", "add", json!("text")),
         with_args("c5", "add", Value::Null),
+        with_args("c10", "add", json!({"a": "one"})),
         call("c6", "fails"),
         call("c7", "refuses"),
         call("c8", "sub"),
@@ -100,6 +101,7 @@ async fn whatever_a_tool_comes_to_is_a_result_that_the_model_reads() {
     tool(a): c3 ! invalid arguments: missing field `a`
     tool(a): c4 ! invalid arguments: invalid type: string "text", expected struct Add
     tool(a): c5 ! invalid arguments: missing field `a`
+    tool(a): c10 ! invalid arguments: a: invalid type: string "one", expected i64
     tool(a): c6 ! write the note: the disk is full
     tool(a): c7 ! not today
     tool(a): c8 ! there is no tool named `sub`; there are: `add`, `fails`, `refuses`
