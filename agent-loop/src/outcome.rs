@@ -89,7 +89,6 @@ impl Keys {
 
 /// The record under `loop:<name>`; the finished iterations are a list beside it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(expecting = "a loop's record: an object")]
 pub(crate) struct Progress {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<StopReason>,
@@ -137,11 +136,11 @@ impl Progress {
     /// The record of a loop that was interrupted in the session's current turn.
     ///
     /// # Errors
-    /// A record that cannot be read, unless it is of another turn.
+    /// A record of this turn that cannot be read.
     pub(crate) fn interrupted(session: &Session, keys: &Keys) -> Result<Option<Self>> {
         let turn = session.turn().number;
         let kept = session.state().get(&*keys.record).and_then(|record| record.get("turn")?.as_u64());
-        if kept.is_some_and(|kept| kept != turn) {
+        if kept != Some(turn) {
             return Ok(None);
         }
         let known = read(session, &keys.record)?;

@@ -34,7 +34,7 @@ async fn a_loop_whose_record_cannot_be_read_does_not_begin_anew() {
         (LIST, json!([7])),
         (LIST, json!({})),
         (RECORD, json!({ "stop": "paused", "turn": 0, "request": [0, 1], "mark": 1 })),
-        (RECORD, json!("running")),
+        (RECORD, json!({ "turn": 0 })),
     ] {
         let (agent, paid, session) = waiting().await;
         let mut session = garbled(&session, key, value);
@@ -51,7 +51,7 @@ async fn a_loop_whose_record_cannot_be_read_does_not_begin_anew() {
     take up a loop: its record in the session's state, `loop:loop:iterations`, cannot be read; restore it, or remove it to begin anew: invalid type: integer `7`, expected an iteration's record: a text, an object or a list
     take up a loop: its record in the session's state, `loop:loop:iterations`, cannot be read; restore it, or remove it to begin anew: invalid type: map, expected a sequence
     take up a loop: its record in the session's state, `loop:loop`, cannot be read; restore it, or remove it to begin anew: unknown variant `paused`, expected one of `completed`, `escalated`, `awaiting_approval`, `length`, `filtered`, `turn_limit`, `iteration_limit`, `budget_exhausted`, `halted`, `cancelled`
-    take up a loop: its record in the session's state, `loop:loop`, cannot be read; restore it, or remove it to begin anew: invalid type: string "running", expected a loop's record: an object
+    take up a loop: its record in the session's state, `loop:loop`, cannot be read; restore it, or remove it to begin anew: missing field `request`
     "#);
 }
 
@@ -72,6 +72,17 @@ async fn a_new_request_makes_the_session_usable() {
         session.push("something else");
         assert_eq!(go(&agent, &mut session).await.stop, StopReason::IterationLimit);
         assert_eq!(outcome(&session).iterations.len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_tells_no_turn_is_stale() {
+    for record in [json!("running"), json!({}), json!({ "turn": "0" }), json!({ "turn": 7 })] {
+        let (inner, _) = crate::support::says("a");
+        let agent = LoopAgent::new("loop", inner, cap(2)).evaluator(never());
+        let mut session = asked("go").with_state(RECORD, record).with_state(LIST, json!([7]));
+        assert_eq!(go(&agent, &mut session).await.stop, StopReason::IterationLimit);
+        assert_eq!(outcome(&session).iterations.len(), 2);
     }
 }
 
