@@ -5,6 +5,7 @@ use clap::Args;
 use super::{
     codes::{Fault, Outcome},
     place::{Place, name_of},
+    stdout::print_text,
 };
 use crate::{
     Baseline, Report, ReportOptions, RunLog,
@@ -45,7 +46,7 @@ impl Bless {
             let trials: u64 = baseline.cases.values().map(|case| case.trials).sum();
             let passed: u64 = baseline.cases.values().map(|case| case.passed).sum();
             let cases = of_these(baseline.cases.len() as u64, "case");
-            anstream::println!("{}: {cases}, {passed} of {trials} trials passed", path.display());
+            print_text(&format!("{}: {cases}, {passed} of {trials} trials passed\n", path.display()))?;
         }
         Ok(0)
     }

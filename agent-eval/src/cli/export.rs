@@ -9,7 +9,7 @@ use super::{
     exchange::Losses,
     place::{Place, write},
     sets::load_all,
-    stdout::print_exactly,
+    stdout::{print_exactly, print_text},
 };
 use crate::{
     EvalSet,
@@ -49,7 +49,7 @@ impl Export {
             return Ok(0);
         };
         write(&path, &text)?;
-        anstream::println!("{}: {} left out", path.display(), of_these(notes.len() as u64, "thing"));
+        print_text(&format!("{}: {} left out\n", path.display(), of_these(notes.len() as u64, "thing")))?;
         Ok(0)
     }
 

@@ -8,6 +8,7 @@ use super::{
     codes::{BAD_SETUP, Fault, Outcome},
     exchange::Losses,
     place::{Place, write},
+    stdout::print_text,
 };
 use crate::{
     EvalSet, SetFormat,
@@ -51,9 +52,9 @@ impl Import {
         write(&path, &text)?;
         let cases = of_these(set.cases.len() as u64, "case");
         let left_out = of_these(notes.len() as u64, "thing");
-        anstream::println!("{}: {cases}, {left_out} left out", path.display());
+        print_text(&format!("{}: {cases}, {left_out} left out\n", path.display()))?;
         if let Err(error) = EvalSet::parse(&text, format, &path.display().to_string()) {
-            anstream::println!("to do before it can be run: {error:#}");
+            print_text(&format!("to do before it can be run: {error:#}\n"))?;
         }
         Ok(0)
     }

@@ -13,6 +13,7 @@ use super::{
     place::Place,
     profile::{self, Profile},
     sets::{SetFile, paths},
+    stdout::print_text,
     verdict::gate_of,
 };
 use crate::{
@@ -33,18 +34,19 @@ pub(super) struct Lint {
 struct Findings {
     errors: u64,
     warnings: u64,
+    lines: Vec<String>,
 }
 
 impl Findings {
     fn error(&mut self, text: &dyn std::fmt::Display) {
         let red = anstyle::AnsiColor::Red.on_default().bold();
-        anstream::println!("{red}error{red:#}: {text}");
+        self.lines.push(format!("{red}error{red:#}: {text}\n"));
         self.errors += 1;
     }
 
     fn warning(&mut self, text: &str) {
         let yellow = anstyle::AnsiColor::Yellow.on_default().bold();
-        anstream::println!("{yellow}warning{yellow:#}: {text}");
+        self.lines.push(format!("{yellow}warning{yellow:#}: {text}\n"));
         self.warnings += 1;
     }
 
@@ -79,10 +81,10 @@ impl Lint {
         baseline_findings(&place.baselines(), &sets, &mut found);
         label_findings(&place.sets().join("labels"), &sets, &mut found);
         let cases: usize = sets.iter().map(|file| file.set.cases.len()).sum();
-        let Findings { errors, warnings } = found;
+        let Findings { errors, warnings, lines } = found;
         let (cases, sets) = (of_these(cases as u64, "case"), of_these(sets.len() as u64, "set"));
         let (shown, warned) = (of_these(errors, "error"), of_these(warnings, "warning"));
-        anstream::println!("{sets}, {cases}: {shown}, {warned}");
+        print_text(&format!("{}{sets}, {cases}: {shown}, {warned}\n", lines.concat()))?;
         Ok(if errors > 0 || (self.deny_warnings && warnings > 0) { BAD_SETUP } else { 0 })
     }
 }

@@ -32,15 +32,16 @@ impl Known {
     }
 }
 
-/// Prints how many trials there would be beside those that are kept, and the tokens and the time that they would take if
+/// How many trials there would be beside those that are kept, and the tokens and the time that they would take if
 /// they were as those of the baseline or, without one, of the latest run of the set. No subject is made.
-pub(super) fn print_plan(
+pub(super) fn plan(
     place: &Place,
     chosen: &[(&SetFile, Vec<&EvalCase>)],
     kept: &HashSet<TrialKey>,
     options: &RunOptions,
     baselines: &[Baseline],
-) {
+) -> String {
+    let mut lines = Vec::new();
     let mut kept_repeats: HashMap<(&str, &str), Vec<u32>> = HashMap::new();
     for TrialKey { set, case, repeat } in kept {
         kept_repeats.entry((set, case)).or_default().push(*repeat);
@@ -67,7 +68,7 @@ pub(super) fn print_plan(
             "no baseline and no run to estimate by".to_owned()
         };
         let cases = of_these(cases.len() as u64, "case");
-        anstream::println!("{}: {cases}, {}; {estimate}", file.set.name, of_these(planned, "trial"));
+        lines.push(format!("{}: {cases}, {}; {estimate}\n", file.set.name, of_these(planned, "trial")));
         trials += planned;
     }
     let jobs = options.concurrency.get() as u64;
@@ -76,7 +77,8 @@ pub(super) fn print_plan(
     } else {
         format!("about {} tokens, and {} with {jobs} at once", count(tokens), duration(millis / jobs))
     };
-    anstream::println!("in all: {}; {total}", of_these(trials, "trial"));
+    lines.push(format!("in all: {}; {total}\n", of_these(trials, "trial")));
+    lines.concat()
 }
 
 /// The latest run that has trials of the set.

@@ -12,12 +12,13 @@ use super::{
     asked::{Asked, with_model},
     codes::{Fault, Outcome},
     place::{LATEST, Place, name_of},
-    plan::print_plan,
+    plan::plan,
     profile::Profile,
     progress::Console,
     report::{print, write_reports},
     sets::{SetFile, Which, load_all, selected},
     settings::{Format, Settings, Verdicts},
+    stdout::print_text,
 };
 use crate::{
     CassetteMode, EvalSet, ExitRules, Project, Report, ReportOptions, Resume, RunLog, RunOptions, SetRun,
@@ -102,7 +103,7 @@ impl Run {
         let options = asked.options(project)?;
         if only_plan {
             let kept = goes_on.map(|(dir, resume)| kept(&dir, resume)).transpose()?.unwrap_or_default();
-            print_plan(&place, &chosen, &kept, &options, &report.baselines);
+            print_text(&plan(&place, &chosen, &kept, &options, &report.baselines))?;
             return Ok(0);
         }
         let source = asked.source();
@@ -190,11 +191,9 @@ fn tell(report: &Report, dir: &Path, formats: &[Format], rules: &ExitRules) -> O
     let written = write_reports(report, dir, formats, rules)?;
     printed?;
     let name = name_of(dir);
-    anstream::println!("\n         Run {name}: {} in {}", listed(&written), dir.display());
-    if report.missing > 0 {
-        anstream::println!("      Resume `--resume {name}` goes on with it");
-    }
-    Ok(())
+    let resume =
+        if report.missing > 0 { format!("      Resume `--resume {name}` goes on with it\n") } else { String::new() };
+    print_text(&format!("\n         Run {name}: {} in {}\n{resume}", listed(&written), dir.display()))
 }
 
 /// The report of what was run before the run was broken off. Its gates are not judged: cases are missing.

@@ -13,6 +13,7 @@ use super::{
     report::{print, write_reports},
     sets::{SetFile, load_all},
     settings::{Format, ShowProgress, StatusLevel, Verdicts},
+    stdout::print_text,
 };
 use crate::{CassetteMode, ModelSource, Project, RunLog, RunOptions, SetRun, Subject, score, text::listed};
 
@@ -83,7 +84,7 @@ impl Score {
         let report = score(&log, &runs, options).await.inspect_err(|_| drop(std::fs::remove_dir(&new)))?;
         let written = write_reports(&report, &new, &Format::DEFAULT, &rules)?;
         print(&report, &rules)?;
-        anstream::println!("\n         Run {}: {} in {}", name_of(&new), listed(&written), new.display());
+        print_text(&format!("\n         Run {}: {} in {}\n", name_of(&new), listed(&written), new.display()))?;
         Ok(report.exit_code(&rules))
     }
 }

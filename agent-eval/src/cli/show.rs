@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use clap::Args;
 use similar::{ChangeTag, TextDiff};
 
-use super::{codes::Outcome, place::Place, report::print, timeline, trials::named};
+use super::{codes::Outcome, place::Place, report::print, stdout::print_text, timeline, trials::named};
 use crate::{EvalCase, ExitRules, Report, ReportOptions, RunLog, Trial, Verdict};
 
 /// Show what happened in a case's trials: messages, calls, iterations with their verdicts, and checks. Without a case,
@@ -40,9 +40,8 @@ impl Show {
             print(&report, &rules)?;
             return Ok(report.exit_code(&rules));
         };
-        for trial in named(&log, case)? {
-            show(&trial, case_of(&log, &trial));
-        }
+        let trials = named(&log, case)?;
+        print_text(&trials.iter().flat_map(|trial| lines(trial, case_of(&log, trial))).collect::<String>())?;
         Ok(0)
     }
 }
@@ -60,15 +59,17 @@ impl Diff {
             lines.into_iter().map(|line| line.text + "\n").collect::<String>()
         };
         let (before, after) = (text(&log, &old), text(other, &new));
-        anstream::println!("- {}\n+ {}\n", timeline::headline(&old), timeline::headline(&new));
-        for change in TextDiff::from_lines(&before, &after).iter_all_changes() {
+        let head = format!("- {}\n+ {}\n\n", timeline::headline(&old), timeline::headline(&new));
+        let diff = TextDiff::from_lines(&before, &after);
+        let changes = diff.iter_all_changes().map(|change| {
             let (sign, style) = match change.tag() {
                 ChangeTag::Delete => ('-', AnsiColor::Red.on_default()),
                 ChangeTag::Insert => ('+', AnsiColor::Green.on_default()),
                 ChangeTag::Equal => (' ', Style::new()),
             };
-            anstream::println!("{style}{sign} {}{style:#}", change.value().trim_end());
-        }
+            format!("{style}{sign} {}{style:#}\n", change.value().trim_end())
+        });
+        print_text(&std::iter::once(head).chain(changes).collect::<String>())?;
         Ok(0)
     }
 }
@@ -84,12 +85,13 @@ fn case_of<'a>(log: &'a RunLog, trial: &Trial) -> Option<&'a EvalCase> {
     set.cases.iter().find(|case| case.id == trial.key.case)
 }
 
-fn show(trial: &Trial, case: Option<&EvalCase>) {
+fn lines(trial: &Trial, case: Option<&EvalCase>) -> Vec<String> {
     let color = if trial.verdict == Verdict::Pass { AnsiColor::Green } else { AnsiColor::Red };
     let (style, dim) = (color.on_default().bold(), Style::new().dimmed());
-    anstream::println!("\n{style}{}{style:#}", timeline::headline(trial));
-    for line in timeline::lines(trial, case) {
+    let head = format!("\n{style}{}{style:#}\n", timeline::headline(trial));
+    let line = |line: timeline::Line| {
         let at = line.at.map_or_else(String::new, |at| format!("+{:.3}s", at.as_secs_f64()));
-        anstream::println!("{dim}{at:>10}{dim:#}  {}", line.text);
-    }
+        format!("{dim}{at:>10}{dim:#}  {}\n", line.text)
+    };
+    std::iter::once(head).chain(timeline::lines(trial, case).into_iter().map(line)).collect()
 }
