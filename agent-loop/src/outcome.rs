@@ -117,12 +117,12 @@ pub(crate) struct Progress {
 impl Progress {
     /// What the current pass of the loop of this name came to before it was interrupted.
     pub(crate) fn interrupted_digest(session: &Session, name: &str) -> Option<u64> {
-        session.state().get(&*Keys::new(name).record)?.get("digest")?.as_u64()
+        number(session, &Keys::new(name), "digest")
     }
 
     /// How many messages there were when the loop of this name began.
     pub(crate) fn mark_of(session: &Session, name: &str) -> Option<usize> {
-        session.state().get(&*Keys::new(name).record)?.get("mark")?.as_u64()?.try_into().ok()
+        number(session, &Keys::new(name), "mark")?.try_into().ok()
     }
 
     /// A loop that begins now.
@@ -138,9 +138,7 @@ impl Progress {
     /// # Errors
     /// A record of this turn that cannot be read.
     pub(crate) fn interrupted(session: &Session, keys: &Keys) -> Result<Option<Self>> {
-        let turn = session.turn().number;
-        let kept = session.state().get(&*keys.record).and_then(|record| record.get("turn")?.as_u64());
-        if kept != Some(turn) {
+        if number(session, keys, "turn") != Some(session.turn().number) {
             return Ok(None);
         }
         let known = read(session, &keys.record)?;
@@ -152,6 +150,11 @@ impl Progress {
         self.request = request_of_turn(session);
         self.mark = session.messages().len();
     }
+}
+
+/// One number of a loop's record, whatever else is in it.
+fn number(session: &Session, keys: &Keys, field: &str) -> Option<u64> {
+    session.state().get(&*keys.record)?.get(field)?.as_u64()
 }
 
 /// What a loop keeps under this key; none if there is nothing.
@@ -180,7 +183,8 @@ fn as_pair<S: Serializer>(range: &Range<usize>, serializer: S) -> std::result::R
     (range.start, range.end).serialize(serializer)
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+/// What a record leaves out.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 

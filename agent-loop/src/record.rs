@@ -12,7 +12,7 @@ use serde::{
 };
 use serde_json::{Value, json};
 
-use crate::outcome::Keys;
+use crate::outcome::{Keys, is_default};
 
 /// One finished iteration, as the session keeps it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -133,10 +133,6 @@ impl From<Fields> for IterationRecord {
     fn from(Fields { digest, by, feedback, millis, usage }: Fields) -> Self {
         Self { digest, by, feedback, millis, usage }
     }
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 #[cfg(test)]

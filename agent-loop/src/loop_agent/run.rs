@@ -136,8 +136,7 @@ impl<'a> Run<'a> {
         let last = self.out.forward(self.agent.inner.run(session, cx)).await;
         self.take_bill();
         if last.is_err() && self.owed.is_some() {
-            let draft = self.draft();
-            self.out.record(session, draft).await;
+            self.record(session).await;
         }
         let mut last = last?;
         self.progress.partial += last.usage;
@@ -178,8 +177,7 @@ impl<'a> Run<'a> {
         .await;
         self.take_bill();
         if judgment.is_err() && (self.owed.is_some() || self.progress != self.stored) {
-            let draft = self.draft();
-            self.out.record(session, draft).await;
+            self.record(session).await;
         }
         judgment
     }
@@ -254,8 +252,7 @@ impl<'a> Run<'a> {
 
     pub(super) async fn end(&mut self, session: &mut Session, stop: StopReason) -> Result<StopReason> {
         self.progress.stop = Some(stop);
-        let draft = self.draft();
-        self.out.record(session, draft).await;
+        self.record(session).await;
         Ok(stop)
     }
 
@@ -266,6 +263,11 @@ impl<'a> Run<'a> {
         }
         self.progress.input = None;
         self.end(session, StopReason::IterationLimit).await
+    }
+
+    async fn record(&mut self, session: &mut Session) {
+        let draft = self.draft();
+        self.out.record(session, draft).await;
     }
 
     /// What is to be recorded: the finished iteration, the tokens owed, and the record if it changed.
