@@ -1,10 +1,16 @@
-//! Files that are there whole, or as they were.
+//! Files that are there whole, or as they were. `cargo xtask bench` includes this file.
 
 use std::{fs, io, path::Path, process};
 
 /// Writes a file, and makes its folder: under another name first, so that nobody sees half of it. A link stays one, and
 /// what is no file (a pipe, a terminal) is written into.
 pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    beside(path, text, |new, file| fs::rename(new, file))
+}
+
+/// Writes a new file beside the one that this path leads to, and does something with both. What is no file has none
+/// beside it, and is written into.
+pub(crate) fn beside(path: &Path, text: &str, then: impl FnOnce(&Path, &Path) -> io::Result<()>) -> io::Result<()> {
     if path.exists() && !path.is_file() {
         return fs::write(path, text);
     }
@@ -15,7 +21,7 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     if let Some(dir) = path.parent().filter(|dir| !dir.exists()) {
         fs::create_dir_all(dir)?;
     }
-    fs::write(&new, text).and_then(|()| fs::rename(&new, path)).inspect_err(|_| drop(fs::remove_file(&new)))
+    fs::write(&new, text).and_then(|()| then(&new, path)).inspect_err(|_| drop(fs::remove_file(&new)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: what things cost, as one table.
 
+#[path = "../../../agent-eval/src/file.rs"]
+mod file;
 mod measurement;
 mod results;
 mod valgrind;

@@ -1,17 +1,11 @@
 //! Where results are written.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    process,
-};
+use std::{fs, io, path::Path};
+
+use super::file::{beside, write_whole};
 
 /// A file for results. Those of an earlier run stay there until the new ones are whole, and a link stays one.
-pub(super) struct Results<'a> {
-    path: &'a Path,
-    /// To what a link leads.
-    file: PathBuf,
-}
+pub(super) struct Results<'a>(&'a Path);
 
 impl<'a> Results<'a> {
     /// Tries whether the file can be written, before anything is measured.
@@ -21,28 +15,18 @@ impl<'a> Results<'a> {
             let what = format!("it is a folder; name a file in it, such as `--json {}`", inside.display());
             return Err(format!("write results to `{shown}`: {what}"));
         }
-        let results = Self { path, file: fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()) };
-        results.with_new("", |new| fs::remove_file(new))?;
+        let results = Self(path);
+        results.told(beside(path, "", |new, _| fs::remove_file(new)))?;
         Ok(results)
     }
 
     pub(super) fn write(&self, text: &str) -> Result<(), String> {
-        self.with_new(text, |new| fs::rename(new, &self.file))
+        self.told(write_whole(self.0, text))
     }
 
-    /// Writes a file beside it, and does something with that. A device has none beside it.
-    fn with_new(&self, text: &str, then: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), String> {
-        let file = &self.file;
-        let new = file.with_added_extension(format!("{}.new", process::id()));
-        let written = if file.exists() && !file.is_file() {
-            fs::write(file, text)
-        } else {
-            let absent = file.parent().filter(|dir| !dir.exists());
-            absent.map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&new, text)).and_then(|()| then(&new))
-        };
+    fn told(&self, written: io::Result<()>) -> Result<(), String> {
         written.map_err(|error| {
-            let _ = fs::remove_file(&new); // it may not be there
-            format!("write results to `{}`: {error}; name another file with `--json FILE`", self.path.display())
+            format!("write results to `{}`: {error}; name another file with `--json FILE`", self.0.display())
         })
     }
 }
