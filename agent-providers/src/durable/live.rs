@@ -7,7 +7,6 @@ use std::{
 };
 
 use agent_core::{Result, RunContext, Session, Spent, Step, Steps};
-use serde::Serialize;
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
 use super::parts::{LARGEST, LIMIT, largest, size, split, too_large};
@@ -52,8 +51,8 @@ impl Live {
     pub(super) async fn check(&self, step: &Step) -> Result<()> {
         let Step::Event { event, .. } = step else { return Ok(()) };
         let mut state = self.0.lock().await;
-        let more = length(event);
-        if length(step) > LARGEST {
+        let more = length(step);
+        if more > LARGEST {
             return Err(too_large("a step"));
         }
         if state.bytes + more > LIMIT || state.largest + more > LARGEST {
@@ -71,8 +70,8 @@ impl Live {
         let mut state = self.0.lock().await;
         if let Some(step) = step {
             state.steps.accept(step);
-            if let Step::Event { event, .. } = step {
-                let more = length(event);
+            if let Step::Event { .. } = step {
+                let more = length(step);
                 state.bytes += more;
                 state.largest += more;
             }
@@ -91,9 +90,9 @@ impl Live {
     }
 }
 
-/// How many bytes it is as JSON. An event is at least as long as what it adds to the stored session.
-fn length(stored: &impl Serialize) -> usize {
-    serde_json::to_vec(stored).map_or(0, |json| json.len())
+/// How many bytes it is as JSON: at least as many as it adds to the stored session.
+fn length(step: &Step) -> usize {
+    serde_json::to_vec(step).map_or(0, |json| json.len())
 }
 
 impl State {
