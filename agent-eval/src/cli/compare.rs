@@ -47,12 +47,10 @@ impl Compare {
         }
         let report = Report::of(&log, options)?;
         let rules = verdicts.rules()?;
-        match self.format {
-            Format::Table => print_text(&report.comparisons_text(&text_options(rules)))?,
-            Format::Json | Format::Junit | Format::Md | Format::Html => {
-                print_text(&self.format.render(&report, &rules))?;
-            }
-        }
+        print_text(&match self.format {
+            Format::Table => report.comparisons_text(&text_options(rules)),
+            Format::Json | Format::Junit | Format::Md | Format::Html => self.format.render(&report, &rules),
+        })?;
         Ok(report.exit_code(&rules))
     }
 }

@@ -70,12 +70,8 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
         config.put("responseMimeType", Some("application/json"));
         config.put("responseJsonSchema", Some(DIALECT.schema(schema)?));
     }
-    if !config.is_empty() {
-        body.insert("generationConfig".into(), config.into());
-    }
-    if let Some(choice) = choice(tool_choice) {
-        body.insert("toolConfig".into(), json!({ "functionCallingConfig": choice }));
-    }
+    body.put("generationConfig", (!config.is_empty()).then_some(config));
+    body.put("toolConfig", choice(tool_choice).map(|choice| json!({ "functionCallingConfig": choice })));
     fields::merge(body, extra);
     Ok(())
 }

@@ -58,12 +58,8 @@ fn options(options: &ChatOptions, body: &mut Map<String, Value>) -> Result<()> {
     model_options.put("num_predict", *max_output_tokens);
     model_options.put("seed", *seed);
     model_options.put("stop", (!stop.is_empty()).then(|| stop.clone()));
-    if !model_options.is_empty() {
-        body.insert("options".into(), model_options.into());
-    }
-    if let Some(think) = think(*reasoning)? {
-        body.insert("think".into(), think);
-    }
+    body.put("options", (!model_options.is_empty()).then_some(model_options));
+    body.put("think", think(*reasoning)?);
     if let Format::JsonSchema { name: _, schema } = format {
         body.insert("format".into(), schema.clone());
     }
